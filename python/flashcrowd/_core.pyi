@@ -248,8 +248,8 @@ def check_plan(plan_json: str) -> None:
 def plan_need(plan_json: str) -> str:
     """What a run of a plan (JSON) is expected to need, as a JSON object.
 
-    Its keys are `events`, `packets`, `seconds` (of one core) and `bytes` (of memory). Raises
-    `PlanError` if it is not a plan.
+    Its keys are `events`, `packets`, `seconds` (of one core), `bytes` (of memory) and `end_s`
+    (seconds of the run's own time). Raises `PlanError` if it is not a plan.
     """
 
 @final
@@ -257,10 +257,10 @@ class PlanReader:
     """Reads plans one after another: what is as in the plan before is not read again."""
 
     def __init__(self) -> None: ...
-    def needs(self, plans_json: list[str]) -> list[tuple[int, int, float, int]]:
+    def needs(self, plans_json: list[str]) -> list[tuple[int, int, float, int, float]]:
         """What runs of plans (JSON) are expected to need, each as `plan_need` says it.
 
-        Its events, packets, seconds and bytes. Other Python threads go on meanwhile. Raises
+        Its events, packets, seconds, bytes and end. Other Python threads go on meanwhile. Raises
         `PlanError` if one of them is not a plan.
         """
 

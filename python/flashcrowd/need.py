@@ -16,9 +16,11 @@ class Need:
         packets: packets that reach the hosts that they are for, acknowledgements included.
         seconds: seconds of one processor core.
         bytes: bytes of memory at the peak, on top of what the process has before.
+        end_s: when the run ends, in seconds of its own time.
     """
 
     events: int
     packets: int
     seconds: float
     bytes: int
+    end_s: float

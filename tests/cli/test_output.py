@@ -4,11 +4,14 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from flashcrowd.engines.need import Need
+from flashcrowd.cli.run import _warn
+from flashcrowd.need import Need
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines, _bar, shown
 
@@ -92,7 +95,7 @@ def test_a_strange_file_is_not_echoed(tmp_path: Path):
 def test_lines_come_at_the_start_every_ten_seconds_and_at_the_end():
     told: list[str] = []
     now = [0.0]
-    need = StudyNeed([Need(1, 1, 60.0, 5_000_000)], repeats=4, jobs=2)
+    need = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=4, jobs=2)
     lines = Lines(need, "flashcrowd run x.toml", tell=told.append, clock=lambda: now[0])
     with shown("A title", 0, 4, True, lines) as watch:
         assert watch is not None
@@ -122,7 +125,7 @@ def test_the_first_seconds_of_a_run_do_not_say_how_long_the_rest_will_take():
 
 def test_runs_done_before_are_named_and_not_counted_for_the_time():
     told: list[str] = []
-    need = StudyNeed([Need(1, 1, 60.0, 5_000_000)], repeats=4, jobs=2)
+    need = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=4, jobs=2)
     Lines(need, tell=told.append).start("A title", 2, 4)
     assert told == [
         "A title: 4 runs, 2 of them done before; about 1 min and 10 MB of memory, 2 at a time"
@@ -146,3 +149,22 @@ def test_a_bar_is_called_like_the_study_and_keeps_its_times(width: int):
     assert "A [long]" in last
     assert "2/4 runs" in last
     assert "left -:--:--" in last
+
+
+def test_runs_that_are_invalid_for_one_reason_are_one_warning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reasons = ["late in 3 of 60 seconds (at most 2.5 ms)", "late in 7 of 61 seconds (at most 9 ms)"]
+    rows = [{"run": n, "outcome": "invalid", "reason": reasons[n % 2]} for n in range(12)]
+    rows += [
+        {"run": 12, "outcome": "failed", "reason": "no port"},
+        {"run": 13, "outcome": "completed", "reason": ""},
+    ]
+    results = SimpleNamespace(tables={"runs": pa.Table.from_pylist(rows)})
+    assert _warn(results, "emulation")  # type: ignore[arg-type]
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == (
+        f"warning: 12 of 14 emulation runs are invalid: {reasons[0]}, or the like "
+        "(run 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)"
+    )
+    assert second == "warning: 1 of 14 emulation runs failed: no port (run 12)"

@@ -237,9 +237,13 @@ def test_what_is_asked_and_cannot_be_is_refused_by_name():
         assert all("apt install aria2" in reason for reason in refusals(plan, 0))
         return
     first, second = refusals(plan, 0)
-    assert first == ("workloads.swarm.populations.seed: aria2 cannot be told to upload nothing")
+    assert first == (
+        "workloads.swarm.populations.seed: aria2 cannot be told to upload nothing; choose another "
+        "program, or allow a little"
+    )
     assert second == (
-        "workloads.swarm.populations.leecher0: aria2 opens its connections over tcp, not over utp"
+        "workloads.swarm.populations.leecher0: aria2 opens its connections over tcp, not over utp; "
+        "choose another program, or transport"
     )
     leecher["program"] = "emule"
     assert "'emule' is none of libtorrent, transmission" in refusals(plan, 0)[1]

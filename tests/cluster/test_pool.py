@@ -17,8 +17,8 @@ from tests.runner.bytes import tables
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.pool import Dask
 from flashcrowd.engines import EngineFault
-from flashcrowd.engines.need import Need
 from flashcrowd.engines.simulation import Simulator
+from flashcrowd.need import Need
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct
 from flashcrowd.study.runner import prepare
@@ -123,7 +123,7 @@ class OtherSources(Simulator):
 
 class Large(Simulator):
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
-        return [Need(1, 1, 1.0, 1 << 50) for _ in plans]
+        return [Need(1, 1, 1.0, 1 << 50, 1.0) for _ in plans]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_fault_names_the_run_and_keeps_others(
 
     class Blind(Simulator):
         def needs(self, plans: Sequence[str]) -> list[Need | None]:
-            return [Need(1, 1, 0.02, 1) for _ in plans]
+            return [Need(1, 1, 0.02, 1, 1.0) for _ in plans]
 
     kept = []
     with pytest.raises(Exception, match=r"point 1, repeat 0, seed [0-9]+: ") as caught:

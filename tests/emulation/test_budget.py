@@ -10,8 +10,8 @@ from flashcrowd.emulation import budget, processors
 from flashcrowd.emulation.budget import share
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.emulation.processors import WINDOW_S, Processors
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled
+from flashcrowd.need import Need
 
 
 class Machine:
@@ -96,7 +96,7 @@ def test_without_a_number_as_many_go_on_as_fit(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(budget._core, "available_memory", lambda: 8_000_000_000)
 
     def at_once(packets_per_s: float, size: int = 100_000_000, seconds: float = 60.0) -> int:
-        run = Need(events=0, packets=int(packets_per_s * seconds), seconds=seconds, bytes=size)
+        run = Need(0, int(packets_per_s * seconds), seconds, size, end_s=seconds)
         return budget.side_by_side([run, run])
 
     assert at_once(100.0) == 2 * budget.MOST_PER_CORE

@@ -30,6 +30,20 @@ def test_it_says_that_a_study_can_be_emulated(
         assert f" {name}: " in said
 
 
+def test_what_is_too_large_for_the_machine_is_said(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashcrowd.cli.doctor.capacity", lambda: 10)
+    assert _status(["doctor", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert "limited: a run sends about " in said
+    assert "this machine is taken to carry 10: runs may be invalid" in said
+    monkeypatch.setattr("flashcrowd.cli.doctor.available_memory", lambda: 1_000_000)
+    assert _status(["doctor", str(study)]) == 2
+    said = capsys.readouterr().out
+    assert "at most 1 MB, which this machine has available; fewer hosts" in said
+
+
 def test_every_program_of_others_is_there_or_how_to_get_it_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -52,6 +52,7 @@ def long_study(study: Path) -> Path:
 def test_after_kill_9_of_any_process_nothing_is_left(
     victim: str, long_study: Path, tmp_path: Path
 ) -> None:
+    before = settings()
     run = started(long_study, tmp_path / "e")
     wait_for(lambda: len(below(run.pid)) >= 2, "the lab has no first process")
     lab, first = below(run.pid)[:2]
@@ -62,6 +63,7 @@ def test_after_kill_9_of_any_process_nothing_is_left(
         run.wait(PATIENCE_S)
         wait_for(lambda: not {lab, first} & processes().keys(), "a process is left")
         assert nobody_has(made)
+    assert settings() == before
     if victim == "run":
         assert run.returncode == -signal.SIGKILL
         return
@@ -89,6 +91,7 @@ def test_the_network_is_measured_again_after_the_last_run(
 
 
 def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
+    before = settings()
     run = started(long_study, tmp_path / "e")
     family = below(run.pid)
     with held(family) as made:
@@ -96,6 +99,7 @@ def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
         assert run.wait(PATIENCE_S) == 130
         wait_for(lambda: not {*family} & processes().keys(), "a process is left")
         assert nobody_has(made)
+    assert settings() == before
 
 
 def test_nothing_is_left_after_a_run_that_ends_well(swarm: Path, tmp_path: Path) -> None:

@@ -272,7 +272,9 @@ def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.Mon
     with_ping = {"kind": "ping", "from": 1, "to": 0}
     assert budget.waiting_hosts({**plan, "workloads": [*plan["workloads"], with_ping]}) == 2
     stopped = [{"at_ns": 1_500_000_000, "kind": "stop", "workload": 0}]
-    assert budget.expected_s({**plan, "timeline": stopped}) == 1.5
+    (cut,) = engine("emulation").needs([json.dumps({**plan, "timeline": stopped})])
+    assert cut is not None
+    assert cut.seconds == 1.5
     monkeypatch.setattr(
         capabilities, "_tried", lambda: {**TRIED, "descriptors": 13 * 4 + 12 * 3 - 1}
     )

@@ -131,6 +131,38 @@ def shorter(network: dict[str, Any]) -> None:
         link["conditions"]["queue"]["packets"] = 40
 
 
+@pytest.mark.parametrize(
+    ("rate", "queue"),
+    [("1 Mbit/s", 200), ("10 Mbit/s", 300), ("100 Mbit/s", 1000), ("2 Mbit/s", 20)],
+)
+def test_a_queue_of_any_usual_length_is_filled(study: Path, rate: str, queue: int) -> None:
+    text = study.read_text().replace('"10 Mbit/s"', f'"{rate}"')
+    study.write_text(text.replace('"50 packets"', f'"{queue} packets"'))
+    (point,) = Study.load(study).points()
+    plan = json.loads(point.plan().to_json())
+    assert self_test.failures(rows := found_over(plan, plan)) == []
+    assert self_test.NOT_FILLED not in {row["probe"] for row in rows}
+    real = copy.deepcopy(plan)
+    for link in real["network"]["links"]:
+        link["conditions"]["queue"]["packets"] = queue * 9 // 10
+    said = self_test.failures(found_over(real, plan))
+    assert any("self-test: wait on the full path " in line for line in said), said
+
+
+def test_what_no_flood_reaches_is_said(study: Path) -> None:
+    text = study.read_text().replace('"10 Mbit/s"', '"1 Gbit/s"')
+    study.write_text(text.replace('"50 packets"', '"3000 packets"'))
+    (point,) = Study.load(study).points()
+    rows = found_over(plan := json.loads(point.plan().to_json()), plan)
+    assert self_test.failures(rows) == []
+    found = {row["probe"]: (row["planned"], row["measured"]) for row in rows}
+    assert found[self_test.NOT_FILLED] == (3000, 0)
+    rate, probed = found[self_test.NOT_REACHED]
+    assert rate == 1e9
+    assert probed == pytest.approx(114e6, rel=0.01)
+    assert "rate of the full path" not in found
+
+
 def lossy(network: dict[str, Any]) -> None:
     for link in network["links"]:
         model = {"kind": "bernoulli", "probability": 0.15}

@@ -45,6 +45,15 @@ def test_the_command_line_says_so(command: str, tmp_path: Path, capsys) -> None:
     assert not (tmp_path / "r").exists()
 
 
+def test_check_refuses_what_an_engine_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _status(["check", str(STUDY)]) == 0
+    capsys.readouterr()
+    assert _status(["check", str(STUDY), "--engine", "loopback"]) == 2
+    said = capsys.readouterr().err
+    assert "plan of point 0" in said
+    assert "one origin and nothing else has a real program here" in said
+
+
 def test_the_folder_says_which_engine_it_was(tmp_path: Path) -> None:
     words = ["run", str(STUDY), "--engine", "simulation", "--quiet", "--set", "stop.horizon=2 s"]
     assert _status([*words, "--out", str(tmp_path / "r")]) == 0

@@ -33,8 +33,9 @@ def main() -> None:
     seconds = time.process_time() - begin
     taken = None if before is None else resident("VmHWM") - resident("RssFile") - before
     (row,) = pa.table(tables["run"]).to_pylist()
-    found = {"packets": row["packets_delivered"], "events": row["events"]}
-    print(json.dumps(found | {"seconds": seconds, "bytes": taken}))
+    counts = {"packets": row["packets_delivered"], "events": row["events"]}
+    found = {**counts, "end_s": row["end_s"], "seconds": seconds, "bytes": taken}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

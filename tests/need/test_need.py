@@ -35,22 +35,20 @@ def taken(plan: str) -> dict[str, Any]:
         tables = _core.simulate(plan, 1)
         seconds = time.process_time() - begin
         (row,) = pa.table(tables["run"]).to_pylist()
-        found = {"packets": row["packets_delivered"], "events": row["events"]}
-        return found | {"seconds": seconds, "bytes": None}
+        counts = {"packets": row["packets_delivered"], "events": row["events"]}
+        return {**counts, "end_s": row["end_s"], "seconds": seconds, "bytes": None}
     command = [sys.executable, str(Path(__file__).with_name("run_one.py"))]
     made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
     return json.loads(made.stdout)
 
 
 MISSED = {
-    "latency, 1 s, cut": "how long a crowd far apart takes to get going is not predicted: 4 times",
-    "upload-limit": "events of a swarm that hardly gets going: 2.1 times",
-    "upload-limit, unlimited": "the same: 2.3 times",
-    "client-ablation, cut": "the same in the first minute: twice as many packets",
+    "latency, 1 s, cut": (4.3, "how long a crowd far apart takes to get going is not predicted"),
+    "upload-limit, unlimited": (2.6, "what a full uplink leaves of a download is not predicted"),
 }
-"""Where the factor of packets and events is missed, and why."""
+"""Where the factor of packets and events is missed, by how much at most, and why."""
 
-COUNTS = {"packets": 9, "events": 10}
+COUNTS = {"packets": "9", "events": "10", "end_s": "8.1f"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -61,9 +59,9 @@ def test_it_is_within_a_factor_of_two(name: str, snapshot: SnapshotAssertion) ->
     ratio = {what: need[what] / found[what] for what in found if found[what]}
     print(f"{name}: {found}, predicted {need}")
     assert snapshot == " ".join(f"{it} {found[it]:{COUNTS[it]}} {ratio[it]:5.2f}" for it in COUNTS)
-    if name not in MISSED:
-        for what in COUNTS:
-            assert 1 / FACTOR <= ratio[what] <= FACTOR, what
+    most, _ = MISSED.get(name, (FACTOR, ""))
+    for what in COUNTS:
+        assert 1 / FACTOR <= ratio[what] <= (FACTOR if what == "end_s" else most), what
     # Small ones cannot be told from the memory of the process itself; some systems do not tell.
     if found["bytes"] is not None and max(found["bytes"], need["bytes"]) >= LEAST_BYTES:
         assert 1 / FACTOR <= ratio["bytes"] <= FACTOR
@@ -71,7 +69,8 @@ def test_it_is_within_a_factor_of_two(name: str, snapshot: SnapshotAssertion) ->
 
 def sane(need: dict[str, Any]) -> bool:
     counted = all(0 < need[it] < 2**64 for it in ("packets", "events", "bytes"))
-    return counted and math.isfinite(need["seconds"]) and need["seconds"] > 0
+    timed = all(math.isfinite(need[it]) and need[it] > 0 for it in ("seconds", "end_s"))
+    return counted and timed
 
 
 LARGE = st.sampled_from([1, 2, 1000, 10**6, 10**8, 2**31, 2**32 - 1, 2**53, 2**63, 2**64 - 1])
@@ -102,7 +101,7 @@ def _alone(plan_json: str) -> tuple[float, ...]:
     return tuple(json.loads(_core.plan_need(plan_json))[it] for it in FIELDS)
 
 
-FIELDS = ("events", "packets", "seconds", "bytes")
+FIELDS = ("events", "packets", "seconds", "bytes", "end_s")
 
 
 def _asked(need: Any, plan_json: str) -> Any:

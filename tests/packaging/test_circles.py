@@ -1,6 +1,7 @@
-"""No circles between the files of a crate, nor between crates: each can be understood after those
-that it uses."""
+"""No circles between the files of a crate, nor between crates or packages of Python: each can be
+understood after those that it uses."""
 
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -94,6 +95,40 @@ def test_a_circle_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.rs").write_text("fn b(_: crate::A) {}\n")
     with pytest.raises(CycleError, match=r"\('a', 'c'\).*\('b',\)|\('b',\).*\('a', 'c'\)"):
         Crate(tmp_path).order()
+
+
+def imported(package: Path) -> dict[str, set[str]]:
+    """Which parts of a Python package each of its parts imports, when it is loaded or later."""
+    graph: dict[str, set[str]] = {}
+    for file in package.rglob("*.py"):
+        part = file.relative_to(package).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                first, *rest = node.module.split(".")
+                parts = rest[:1] or [it.name for it in node.names]
+                if first == package.name:
+                    graph.setdefault(part, set()).update(it for it in parts if it != part)
+    return graph
+
+
+def test_no_package_of_python_needs_itself() -> None:
+    graph = imported(CRATES.parent / "python" / "flashcrowd")
+    assert {"engines", "study", "errors"} <= graph["cli"]
+    TopologicalSorter(graph).prepare()
+
+
+def test_a_circle_of_packages_is_named(tmp_path: Path) -> None:
+    package = tmp_path / "house"
+    for name, text in {
+        "a/one": "from house.b.two import b\n",
+        "b/two": "def later():\n    from house import c\n",
+        "c": "from house.a import one\n",
+    }.items():
+        file = package / f"{name}.py"
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text)
+    with pytest.raises(CycleError, match=r"'a'.*'b'|'b'.*'a'"):
+        TopologicalSorter(imported(package)).prepare()
 
 
 def needs(crate: str) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from flashcrowd.clients import settings
 from flashcrowd.emulation.requirements import impossible
-from flashcrowd.engines import registry
+from flashcrowd.engines import PlanRejected, registry
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
@@ -34,6 +34,19 @@ def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
         for workload in plan["workloads"]:
             for population in workload["populations"] if workload["kind"] == "swarm" else ():
                 assert settings.of(plan, population)
+
+
+def test_what_cannot_be_played_is_refused_before_anything_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last(plan: dict) -> list[str]:
+        lines = any(it["kind"] == "ping" for it in plan["workloads"])
+        return ["no client is installed; take another machine"] if lines else []
+
+    monkeypatch.setattr("flashcrowd.engines.emulation.missing", last)
+    with pytest.raises(PlanRejected, match="no client is installed; take another machine"):
+        reproduce("rossi2010", tmp_path / "out", quick=True, engine="emulation")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_full_study_of_rao2010_is_the_paper_s() -> None:

@@ -28,6 +28,31 @@ def test_kinds_of_paths_that_were_not_measured_are_said() -> None:
     assert [row[1] for row in emulated._paths(everywhere).rows] == [found[0]["probe"]]
 
 
+def test_what_no_echo_reached_is_no_probe_that_found_the_model() -> None:
+    found = [
+        probe(0, "wait on the full path", 0.05, 0.05),
+        probe(0, "queue of the full path, filled to", 3000, 120.4),
+        probe(0, "rate of the full path, probed at", 1e9, 114e6),
+    ]
+    table = pa.Table.from_pylist(found)
+    assert emulated._self_test(table).startswith("1 of 1 probe ")
+    assert [row[2:] for row in emulated._paths(table).rows[1:]] == [
+        ["3000 packets", "120 packets", "not measured"],
+        ["1000 Mbit/s", "114 Mbit/s", "not measured"],
+    ]
+
+
+def test_how_hosts_were_attached_is_said() -> None:
+    tun = {"attachment": "tun", "real_time": True, "runs": 3}
+    said = emulated._standing([{"labs": [tun]}, {}])
+    assert said == " Hosts were attached by TUN; the emulator had real-time priority."
+    veth = {"attachment": "veth", "real_time": False, "runs": 1}
+    said = emulated._standing([{"labs": [tun]}, {"labs": [veth]}])
+    assert said.endswith("by TUN and VETH; the emulator had real-time priority in 3 of 4 runs.")
+    assert " had no real-time priority." in emulated._standing([{"labs": [veth]}])
+    assert emulated._standing([{}]) == ""
+
+
 def test_what_a_program_decides_by_itself_stands_together_table_by_table() -> None:
     rows = [
         ("picker.begun", "rarest", "its own"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, EngineFault
-from flashcrowd.engines.need import Need
+from flashcrowd.need import Need
 from flashcrowd.plan.digest import digest
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Engine, Manifest, Point, Run

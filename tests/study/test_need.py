@@ -11,8 +11,8 @@ import flashcrowd
 from flashcrowd.amounts import duration
 from flashcrowd.cli import main
 from flashcrowd.engines import PlanRejected, registry
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import StudyError
+from flashcrowd.need import Need
 from flashcrowd.study import Study, need
 from flashcrowd.study.need import StudyNeed, problem, size
 
@@ -22,7 +22,7 @@ SHORT = ["--set", "stop.horizon=1 s", "--repeats", "1", "--quiet"]
 
 
 def of(*sizes: int, repeats: int = 1, jobs: int = 2) -> StudyNeed:
-    return StudyNeed([Need(10, 4, 2.0, size) for size in sizes], repeats, jobs)
+    return StudyNeed([Need(10, 4, 2.0, size, 1.0) for size in sizes], repeats, jobs)
 
 
 def test_the_largest_runs_may_stand_beside_each_other() -> None:
@@ -69,7 +69,7 @@ class Slow(FakeEngine):
         if "wrong" in plans:
             raise PlanRejected("it is wrong")
         self.asked.append((len(plans), threading.current_thread().name))
-        return [Need(int(plan), 1, 1.0, 1) for plan in plans]
+        return [Need(int(plan), 1, 1.0, 1, 1.0) for plan in plans]
 
 
 @pytest.mark.parametrize("count", [0, 1, need.AT_A_TIME, 7 * need.AT_A_TIME + 3])
@@ -145,7 +145,7 @@ def test_python_users_are_refused_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tight")
 def test_check_says_that_it_does_not_fit(capsys) -> None:
-    assert status("check", str(STUDY)) == 0
+    assert status("check", str(STUDY)) == 2
     out = capsys.readouterr().out
     assert "\n#   a run of point 5 " in out
     assert "\n#   all, " in out

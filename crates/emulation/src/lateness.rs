@@ -1,3 +1,6 @@
+use std::collections::VecDeque;
+use std::mem;
+
 use flashcrowd_base::Span;
 
 /// A power of two is so many bins, as a number of bits.
@@ -43,6 +46,14 @@ impl Lateness {
         (self.count, self.max) = (0, Span::ZERO);
     }
 
+    fn add_all(&mut self, other: &Lateness) {
+        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
+            *bin += more;
+        }
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -60,6 +71,38 @@ impl Lateness {
             }
         }
         Span::ZERO
+    }
+}
+
+/// A hundredth of fewer packets is less than one of them.
+const LEAST: u64 = 100;
+
+/// The lateness of a second and of so many seconds before it that it is that of [`LEAST`] packets.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    seconds: VecDeque<Lateness>,
+    count: u64,
+}
+
+impl Recent {
+    /// What 99 of 100 packets of a second, which is emptied, and of those that it takes for a hundred
+    /// did not exceed; nothing if it has none.
+    pub(crate) fn close(&mut self, second: &mut Lateness) -> Span {
+        let second = mem::replace(second, Lateness::new());
+        if second.count == 0 {
+            return Span::ZERO;
+        }
+        self.count += second.count;
+        self.seconds.push_back(second);
+        while let Some(first) = self.seconds.front()
+            && self.count - first.count >= LEAST
+        {
+            self.count -= first.count;
+            self.seconds.pop_front();
+        }
+        let mut all = Lateness::new();
+        self.seconds.iter().for_each(|second| all.add_all(second));
+        all.quantile(990)
     }
 }
 
@@ -83,5 +126,28 @@ mod tests {
         assert_eq!(lateness.max(), Span::from_secs(100_000));
         lateness.clear();
         assert_eq!((lateness.count(), lateness.quantile(1000)), (0, Span::ZERO));
+    }
+
+    #[test]
+    fn a_hundredth_is_that_of_a_hundred_packets() {
+        let (late, prompt) = (Span::from_millis(7), Span::from_micros(20));
+        let mut recent = Recent::default();
+        let mut close = |packets: &[Span]| {
+            let mut second = Lateness::new();
+            packets.iter().for_each(|it| second.add(*it));
+            let found = recent.close(&mut second);
+            assert_eq!(second.count(), 0);
+            found >= late
+        };
+        let fifty = [prompt; 50];
+        let with_late = |packets: usize| [vec![late; packets], vec![prompt; 50 - packets]].concat();
+        assert!(close(&with_late(1)), "of fifty in all, one is more than a hundredth");
+        assert!(!close(&fifty), "one of a hundred");
+        assert!(!close(&with_late(1)), "the first is forgotten, and this one is one of a hundred");
+        assert!(close(&with_late(1)), "two of a hundred");
+        assert!(close(&with_late(2)), "three");
+        assert!(!close(&[prompt; 200]), "a second of more than a hundred stands for itself");
+        assert!(close(&[vec![late; 3], vec![prompt; 197]].concat()));
+        assert!(!close(&[]), "nothing was late");
     }
 }

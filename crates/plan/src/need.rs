@@ -21,6 +21,8 @@ pub struct Need {
     pub seconds: f64,
     /// Bytes of memory at the peak, on top of what the process has before.
     pub bytes: u64,
+    /// When the run is expected to end, in seconds of its own time: no later than its horizon.
+    pub end_s: f64,
 }
 
 /// Seconds of processor time for a packet, both ends together, and for an event, while memory is
@@ -68,6 +70,7 @@ impl Plan {
             packets: load.packets.ceil().max(1.0) as u64,
             seconds: MIN_S + slower * (load.packets * PACKET_S + load.events * EVENT_S),
             bytes: load.bytes.ceil() as u64,
+            end_s,
         }
     }
 }
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_in_words() {
-        let need = Need { events: 1, packets: 1, seconds: 1.0, bytes: 41_234_000_000 };
+        let need = Need { events: 1, packets: 1, seconds: 1.0, bytes: 41_234_000_000, end_s: 1.0 };
         assert_eq!(need.check(41_234_000_000), Ok(()));
         let refused = need.check(2_000_000).expect_err("it does not fit").to_string();
         let begin = "plan: workloads: one run is expected to need 41.2 GB of memory, and 2 MB are ";

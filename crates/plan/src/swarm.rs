@@ -399,8 +399,9 @@ struct Crowd {
     transport_model: TransportModel,
     forth: Path,
     back: Path,
-    /// How long a piece takes from one peer to another, and how often it has to be passed on until
-    /// each has one.
+    /// How long a piece takes from a seed that serves all of its slots, and from one peer to another,
+    /// and how often it has to be passed on until each has one.
+    first_hop_s: f64,
     hop_s: f64,
     hops: f64,
     /// Whether clients limit their uploads.
@@ -433,11 +434,13 @@ impl Crowd {
         let (forth, back) = between(&hosts, outlook);
         let overhead = transport_model.payload_share();
         let (mut seeds_bps, mut leechers_bps, mut down_bps) = (0.0, 0.0, 0.0);
-        let mut uploads = 0.0;
+        let (mut uploads, mut seeds_uploads) = (0.0, 0.0);
         for (number, population) in (0u32..).zip(&swarm.populations) {
             let limit = population.mean_limit_bps(index, number, outlook);
             let slots = population.uploads(plan).min((peers - 1.0).max(1.0));
-            uploads += slots * population.hosts.len() as f64;
+            let all = slots * population.hosts.len() as f64;
+            uploads += all;
+            seeds_uploads += if population.role == Role::Seed { all } else { 0.0 };
             for &host in &population.hosts {
                 let (up, down) = outlook.line_bps(host);
                 let line = Path { share_bps: up / slots, ..forth };
@@ -469,6 +472,8 @@ impl Crowd {
         let limiter = &profile.limiter;
         let unit = if limited { limiter.write_unit } else { limiter.unlimited_write_unit };
         let each_bps = ((seeds_bps + leechers_bps) / uploads.max(1.0)).max(1.0);
+        let piece_bits = f64::from(swarm.piece_bytes) * 8.0;
+        let request_s = 2.0 * (forth.delay_s + back.delay_s);
         let last_s = lasts.fold(0.0, f64::max);
         let begin_s = begins.fold(f64::INFINITY, f64::min).min(last_s);
         Crowd {
@@ -489,8 +494,8 @@ impl Crowd {
             transport_model,
             forth,
             back,
-            hop_s: f64::from(swarm.piece_bytes) * 8.0 / each_bps
-                + 2.0 * (forth.delay_s + back.delay_s),
+            first_hop_s: piece_bits * seeds_uploads / seeds_bps.max(1.0) + request_s,
+            hop_s: piece_bits / each_bps + request_s,
             hops: libm::log(1.0 + peers) / libm::log(1.0 + uploads / peers.max(1.0)),
             limited,
             write_bytes: (limited && limiter.tick_ns.is_none()).then(|| f64::from(unit)),
@@ -517,13 +522,14 @@ impl Crowd {
         (self.begin_s + self.startup_s() + bound / EFFICIENCY).max(self.last_s + alone)
     }
 
-    /// Bytes that have arrived after `seconds`: until all have a first piece, the peers that have one
-    /// double (with one upload each) in the time that a piece takes; then the uplinks of all peers that
-    /// have come are busy.
+    /// Bytes that have arrived after `seconds`: first what the seeds send, until a piece is whole; then
+    /// the peers that have one double (with one upload each) in the time that a piece takes, until all
+    /// have one; then the uplinks of all peers that have come are busy.
     fn bytes_after(&self, seconds: f64, swarm: &Swarm) -> f64 {
         let piece = (swarm.size_bytes as f64).min(f64::from(swarm.piece_bytes));
         let startup_s = self.startup_s();
-        let share = (seconds / startup_s.max(1e-9)).min(1.0);
+        let share = (seconds - self.first_hop_s) / (startup_s - self.first_hop_s).max(1e-9);
+        let share = share.clamp(0.0, 1.0);
         let leechers = self.leechers * self.arrived(seconds);
         let first = piece * (libm::pow(leechers.max(1.0), share) - 1.0).max(0.0);
         let seed = (self.seeds_bps / 8.0 * seconds.min(startup_s)).min(leechers * piece);
@@ -532,14 +538,16 @@ impl Crowd {
         let present = (self.arrived(startup_s) + self.arrived(seconds)) / 2.0;
         let bps = (self.seeds_bps + self.leechers_bps * present).min(self.down_bps * self.leechers);
         let bytes = first.min(self.bps() / 8.0 * seconds).max(seed) + bps / 8.0 * rest;
-        // Nobody can have more than what left the seeds.
-        bytes.min(leechers * self.seeds_bps / 8.0 * seconds)
+        // Nobody can have more than what left the seeds, and pass on more than was whole.
+        let whole_s = (seconds - self.first_hop_s / 2.0).max(0.0);
+        bytes.min(self.seeds_bps / 8.0 * (seconds + leechers * whole_s))
     }
 
     /// When everybody has a first piece: one round trip for interest and one for a request at each
     /// hop, and two to connect.
     fn startup_s(&self) -> f64 {
-        self.hop_s * self.hops + 2.0 * (self.forth.delay_s + self.back.delay_s)
+        let others_s = self.hop_s * (self.hops - 1.0).max(0.0);
+        self.first_hop_s + others_s + 2.0 * (self.forth.delay_s + self.back.delay_s)
     }
 
     /// The share of peers that have come after `seconds`.

@@ -27,7 +27,7 @@ impl PlanReader {
     }
 
     /// What runs of plans are expected to need: of each its events, packets, seconds of one core,
-    /// and bytes of memory. Other threads of Python go on meanwhile.
+    /// bytes of memory, and end. Other threads of Python go on meanwhile.
     fn needs(&self, py: Python<'_>, plans_json: Vec<PyBackedStr>) -> PyResult<Vec<Numbers>> {
         py.detach(|| {
             // A poisoned lock means that a plan was left half read.
@@ -42,7 +42,7 @@ impl PlanReader {
 }
 
 /// The numbers of a `Need`, in the order of its fields.
-type Numbers = (u64, u64, f64, u64);
+type Numbers = (u64, u64, f64, u64, f64);
 
 /// What a run of a plan is expected to need, by what was read before it.
 fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
@@ -55,8 +55,8 @@ fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
     if plan_json.len() > MAX_BYTES {
         *last = None;
     }
-    let Need { events, packets, seconds, bytes } = need?;
-    Ok((events, packets, seconds, bytes))
+    let Need { events, packets, seconds, bytes, end_s } = need?;
+    Ok((events, packets, seconds, bytes, end_s))
 }
 
 /// A plan, and the texts that its parts were read from; empty where that is not known.

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from flashcrowd.amounts import duration, scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.need import Need
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief as what_is_said
 from flashcrowd.study.need import (
@@ -41,7 +41,8 @@ def check(
     What is printed is a study file again: what is needed stands in its comments. Nothing
     is run and nothing is written.
 
-    Exit status: 0, or 2 if there are mistakes.
+    Exit status: 0, or 2 if there are mistakes, if the engine cannot run it, or if it does not fit
+    into this machine's memory.
     """
     loaded = load(study, set, seed, repeats)
     try:
@@ -50,7 +51,10 @@ def check(
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2
-    text = f"{_summary(loaded)}\n{_needed(loaded, need)}\n\n{_content(loaded, brief)}"
+    available = available_memory()
+    wrong = problem(need, available)
+    fits = f"{_needed(loaded, need)}\n{_room(available, wrong)}".rstrip()
+    text = f"{_summary(loaded)}\n{fits}\n\n{_content(loaded, brief)}"
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
@@ -58,7 +62,7 @@ def check(
         Console(soft_wrap=True).print(Syntax(text, "toml", theme="ansi_dark", word_wrap=True))
     else:
         print(text, end="")
-    return 0
+    return 0 if wrong is None else 2
 
 
 def _content(study: Study, brief: bool) -> str:
@@ -124,12 +128,16 @@ def _needed(study: Study, need: StudyNeed) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [[f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)] for row in rows]
     lines = ["#   " + "  ".join(row).rstrip() for row in cells]
-    available = available_memory()
-    if available is None:
-        lines.append("# How much memory is available here is not known: nothing is refused.")
-    elif (found := problem(need, available)) is not None:
-        lines.append(f"# Does not fit: {found.path}: {found.value}; {found.allowed}; {found.hint}.")
     return "\n".join(lines)
+
+
+def _room(available: int | None, wrong: Problem | None) -> str:
+    """Whether there is memory for that, as a comment; nothing if there is."""
+    if available is None:
+        return "# How much memory is available here is not known: nothing is refused."
+    if wrong is None:
+        return ""
+    return f"# Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}."
 
 
 def _numbers(need: Need | StudyNeed) -> tuple[float, ...]:

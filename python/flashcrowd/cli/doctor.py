@@ -9,12 +9,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.amounts import scaled
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
 from flashcrowd.clients import PROGRAMS, opentracker
 from flashcrowd.clients.programs import Program
+from flashcrowd.emulation.budget import capacity
 from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
+from flashcrowd.engines import registry
+from flashcrowd.study.need import available_memory, problem, study_need
 
 LACKING = 2
 """Exit status if something is missing that is needed."""
@@ -47,17 +51,31 @@ def doctor(
         print("Trackers:\n  flashcrowd's own")
         print(f"  {opentracker.why_not() or opentracker.NAME}")
         return LACKING if lacking else 0
+    loaded = load(study, set, seed, repeats)
+    plans = [point.plan().to_json() for point in loaded.points()]
     problems: dict[str, None] = {}
-    for point in load(study, set, seed, repeats).points():
-        plan = json.loads(point.plan().to_json())
+    for text in plans:
+        plan = json.loads(text)
         problems |= dict.fromkeys((*impossible(plan), *missing(plan)))
+    busiest = 0.0
     if not problems:
-        print(f"\n{study} can be emulated here.")
-        return 0
-    print(f"\n{study} cannot be emulated here:")
-    for problem in problems:
-        print(f"  {problem}")
-    return LACKING
+        need = study_need(registry.engine("emulation"), plans, loaded.most_repeats, None)
+        busiest = max(it.packets / max(it.seconds, 1.0) for it in need.known)
+        if (found := problem(need, available_memory())) is not None:
+            problems[f"{found.path}: {found.value}; {found.allowed}; {found.hint}"] = None
+    if problems:
+        print(f"\n{study} cannot be emulated here:")
+        for said in problems:
+            print(f"  {said}")
+        return LACKING
+    print(f"\n{study} can be emulated here.")
+    if busiest > capacity():
+        print(
+            f"  limited: a run sends about {scaled(busiest, '')} packets a second, and this "
+            f"machine is taken to carry {scaled(capacity(), '')}: runs may be invalid; fewer hosts "
+            "or lower rates send less"
+        )
+    return 0
 
 
 def _say(programs: Iterable[Program | Player]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -279,13 +280,17 @@ def _warn(results: Results, engine: str = "") -> bool:
     They are results all the same. The summary says which were cut off.
     """
     rows = results.tables["runs"].select(["run", "outcome", "reason"]).to_pylist()
-    reasons: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         if words := _WORDS.get(row["outcome"]):
-            reasons.setdefault((words, row["reason"]), []).append(str(row["run"]))
-    for (words, reason), runs in reasons.items():
+            # Two that differ in their numbers have one reason.
+            alike.setdefault((words, re.sub(r"\d[\d.]*", "#", row["reason"])), []).append(row)
+    for (words, _), found in alike.items():
+        runs = [str(row["run"]) for row in found]
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
         of = f"{engine} runs" if engine else "runs"
+        others = ", or the like" if len({row["reason"] for row in found}) > 1 else ""
+        reason = f"{found[0]['reason']}{others}"
         text = f"{len(runs)} of {len(rows)} {of} {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
     return any(row["outcome"] in (*_WORDS, "horizon") for row in rows)

@@ -35,7 +35,10 @@ def why_not() -> str | None:
     if found() is None:
         return "opentracker is not installed; apt install opentracker"
     if os.geteuid() == 0 and not _is_mapped(NOBODY):
-        return "opentracker refuses to be root, and this user namespace has no other user"
+        return (
+            "opentracker refuses to be root, and this user namespace has no other user; run it as "
+            "root outside of it, or leave the tracker's program out"
+        )
     return None
 
 

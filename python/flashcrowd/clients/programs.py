@@ -61,9 +61,15 @@ class Program:
         module = self._load()
         if asked.transport not in module.TRANSPORTS:
             offered = " or ".join(module.TRANSPORTS)
-            yield f"{self.name} opens its connections over {offered}, not over {asked.transport}"
+            yield (
+                f"{self.name} opens its connections over {offered}, not over {asked.transport}; "
+                "choose another program, or transport"
+            )
         if asked.upload == 0 and not module.ZERO_UPLOAD:
-            yield f"{self.name} cannot be told to upload nothing"
+            yield (
+                f"{self.name} cannot be told to upload nothing; choose another program, or allow a "
+                "little"
+            )
 
 
 _HERE = "flashcrowd.clients"

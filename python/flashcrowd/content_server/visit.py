@@ -65,13 +65,6 @@ def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) ->
     ]
 
 
-def expected_s(plan: Mapping[str, Any], plan_json: str, index: int) -> float:
-    """When the last client is done if its line is all that holds it up, in seconds."""
-    size = plan["workloads"][index]["files"]["size_bytes"]
-    visits = visits_of(plan, plan_json, 0, index)
-    return max((it.at_s + size * 8 / it.rate_bps for it in visits), default=0.0)
-
-
 def busiest_bps(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> float:
     """What all who are there take at most at one instant, if each is served at its line's rate.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +11,9 @@ from typing import Any, Protocol
 from flashcrowd import _core
 from flashcrowd.content_server import visit
 from flashcrowd.cores import cores
-from flashcrowd.emulation.bottleneck import most_bps
 from flashcrowd.emulation.processors import Processors
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled
+from flashcrowd.need import Need
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without anybody noticing: 20 us each for both kernels'
@@ -165,70 +163,3 @@ def waiting_hosts(plan: Mapping[str, Any]) -> int:
         else:
             others |= mine | {workload[end] for end in ("from", "to") if end in workload}
     return len(plan["network"]["hosts"]) - len(clients - others)
-
-
-def stops(plan: Mapping[str, Any]) -> dict[int, float]:
-    """When the timeline stops workloads, in seconds of the run, by their numbers."""
-    return {
-        change["workload"]: change["at_ns"] / 1e9
-        for change in plan["timeline"]
-        if change["kind"] == "stop"
-    }
-
-
-def expected_s(plan: Mapping[str, Any]) -> float:
-    """How long a run is expected to last, in seconds: at most until its horizon.
-
-    A plan of swarms alone is over when every leecher can have the file, by what all peers together
-    may upload, or when the timeline stops them, and one of transfers when the last of them stops or
-    its way can have carried it; a plan whose peers or transfers have no limit at all, and that
-    nothing stops, may last to its horizon for all that is known. A content server is done when the
-    last client that comes has its file, by the rate of its line.
-    """
-    horizon_s: float = plan["stop"]["horizon_ns"] / 1e9
-    stops_s = stops(plan)
-    needed = 0.0
-    for index, workload in enumerate(plan["workloads"]):
-        if workload["kind"] in ("ping", "call", "web"):
-            continue  # it ends with the others
-        stop_s = stops_s.get(index, horizon_s)
-        if workload["kind"] == "origin":
-            needed = max(needed, min(visit.expected_s(plan, json.dumps(plan), index), stop_s))
-            continue
-        if workload["kind"] == "transfer":
-            needed = max(needed, min(_transfer_s(plan, workload), stop_s))
-            continue
-        rates = [
-            (population["role"], _upload_bps(plan, population, host))
-            for population in workload["populations"]
-            for host in population["hosts"]
-        ]
-        if any(rate is None for _, rate in rates):
-            needed = max(needed, stop_s)
-            continue
-        wanted = workload["size_bytes"] * 8 * sum(role == "leecher" for role, _ in rates)
-        offered = sum(rate or 0 for _, rate in rates)
-        needed = max(needed, min(wanted / max(offered, 1), stop_s))
-    return min(horizon_s, needed) if needed else horizon_s
-
-
-def _transfer_s(plan: Mapping[str, Any], transfer: Mapping[str, Any]) -> float:
-    """When a transfer stops, or its way can have carried it; infinite if nothing says."""
-    if transfer["stop_ns"] is not None:
-        return transfer["stop_ns"] / 1e9
-    rates = [most_bps(plan, transfer["from"], transfer["to"])]
-    if transfer["rate_bps"] is not None:
-        rates.append(transfer["flows"] * transfer["rate_bps"])
-    rate = min((it for it in rates if it is not None), default=None)
-    if transfer["size_bytes"] is None or not rate:
-        return math.inf
-    starts_s: float = (transfer["start_ns"] + transfer["spread_ns"]) / 1e9
-    return starts_s + transfer["flows"] * transfer["size_bytes"] * 8 / rate
-
-
-def _upload_bps(plan: Mapping[str, Any], population: Mapping[str, Any], host: int) -> int | None:
-    """The least of a peer's upload limit and its line; None if neither has a rate."""
-    network = plan["network"]
-    up = [network["links"][it]["conditions"]["rate_bps"] for it in network["hosts"][host]["up"]]
-    rates = [rate for rate in (population.get("upload_bps"), *up) if rate is not None]
-    return min(rates, default=None)

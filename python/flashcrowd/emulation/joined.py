@@ -13,6 +13,9 @@ Part = Mapping[str, list[Row]]
 
 ARRIVALS = "arrivals"
 """What a node tells beside tables: which peers came to it, and when, with its numbers of them."""
+LABS = "labs"
+"""What a lab tells beside tables: how hosts were attached, and whether the emulator had real-time
+priority at the end."""
 _SWARMS = ("swarm-rate", "online", "completed")
 """Series of which each node knows a part."""
 _SHARES = ("alone_share", "uninterested_share", "choked_share", "unchoked_share")

@@ -30,7 +30,7 @@ from flashcrowd import _core
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
-from flashcrowd.emulation.joined import ARRIVALS
+from flashcrowd.emulation.joined import ARRIVALS, LABS
 from flashcrowd.emulation.share import Conductor, Share
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
@@ -116,7 +116,7 @@ def run(
 ) -> dict[str, Any]:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
-    Beside tables there are rows of `PACES`, if there are content servers.
+    Beside tables there are rows of `LABS`, and of `PACES` if there are content servers.
 
     Raises:
         OSError: what the kernel refused.
@@ -124,7 +124,8 @@ def run(
     played = perform(plan, seed, folder, attachment, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
-    wrong = [*violations(report, least_rtt_s(plan, tables)), *stage.violations()]
+    late = violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
+    wrong = [*late, *stage.violations()]
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
     totals = report["totals"]
@@ -147,6 +148,7 @@ def run(
     tables["links"], tables["queues"] = report["links"], report["queues"]
     tables["payloads"] = payloads.rows(plan, report["payloads"])
     tables["emulation"] = punctuality(report)
+    tables[LABS] = [{name: report[name] for name in ("attachment", "real_time")}]
     if share:
         tables[ARRIVALS] = stage.arrivals()
     return tables
@@ -170,7 +172,8 @@ def probe(
     probes = self_test.probe_plan(plan, nodes)
     played = perform(probes, seed, folder, attachment, share)
     found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
-    late = violations(played.report, least_rtt_s(plan, played.stage.tables(played.end_s)))
+    least_s = least_rtt_s(plan, played.stage.tables(played.end_s))
+    late = violations(played.report, least_s, self_test.packet_s(plan))
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     return {

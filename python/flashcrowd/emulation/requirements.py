@@ -26,7 +26,10 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     """What of a plan no machine can emulate with this version, with what would make it possible."""
     hosts = plan["network"]["hosts"]
     if len(hosts) > MOST_HOSTS:
-        yield f"network: {len(hosts)} hosts; the addresses end at {MOST_HOSTS}"
+        yield (
+            f"network: {len(hosts)} hosts; the addresses end at {MOST_HOSTS}; take fewer, or run "
+            "it with --engine simulation"
+        )
     flows = 0
     for index, workload in enumerate(plan["workloads"]):
         where = f"workloads[{index}] ({workload['name']})"
@@ -43,17 +46,20 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: pages go over the kernel's TCP; give it a TCP stack"
             if workload["request_bytes"] < LEAST_REQUEST:
-                yield f"{where}: a request has at least {LEAST_REQUEST} B here"
+                yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
         elif kind == "swarm":
             yield from _of_swarm(plan, workload, where)
         elif kind == "origin":
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
         elif workload["size_bytes"] < _LEAST_BYTES[kind]:
-            what = f"a packet of a {kind} has at least {_LEAST_BYTES[kind]} B"
+            what = f"a packet of a {kind} has at least {_LEAST_BYTES[kind]} B; make it larger"
             yield f"{where}: size {workload['size_bytes']} B; {what}"
     if flows > MOST_FLOWS:
-        yield f"workloads: {flows} flows; ports end at {MOST_FLOWS}"
+        yield (
+            f"workloads: {flows} flows; ports end at {MOST_FLOWS}; take fewer, or run it with "
+            "--engine simulation"
+        )
     for index in sorted(_stacks(plan)):
         config = plan["stacks"][index]
         for difference in stack.differences(config):
@@ -64,7 +70,10 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     yield from stack.conflicts(plan)
     for name in _MEASURES:
         if plan["measures"].get(name):
-            yield f"measures: {name} is not recorded of real programs yet"
+            yield (
+                f"measures: {name} is not recorded of real programs yet; leave it out, or run it "
+                "with --engine simulation"
+            )
     if plan["measures"].get("packets_ns"):
         for index, workload in enumerate(plan["workloads"]):
             if workload["kind"] == "transfer" and "utp" in (workload["transport"] or {}):
@@ -105,9 +114,15 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
         if plan["measures"].get("rtts") and "utp" in (
             population.get("transport") or population.get("data") or {}
         ):
-            yield f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP"
+            yield (
+                f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
+                "leave rtts out, or give it TCP"
+            )
         if plan["measures"].get("have") and program != _TELLS_PIECES:
-            yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"
+            yield (
+                f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}; leave "
+                f'have out, or give it program = "{_TELLS_PIECES}"'
+            )
 
 
 def undivided(plan: Mapping[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.emulation.bottleneck import most_bps
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""
@@ -27,8 +28,18 @@ _IDLE_LOAD = 0.2
 _FLOOD_NS = 500_000_000
 _FLOOD_BYTES = 1400
 _LOAD = 1.5
-"""A flood is so many times what the bottleneck carries."""
+"""A flood is so many times what the bottleneck carries, …"""
+_FILL_S, _MOST_LOAD = 1.0, 4.0
+"""… and more, up to the latter, where its queue would not be full within this time."""
+_PAST_FULL = 1.25
+"""It goes on for so many times what that takes, …"""
+_LONGEST_FLOOD_NS = 3_000_000_000
+"""… and no longer than this."""
 _MOST_FLOOD_PER_S = 10_000
+NOT_FILLED = "queue of the full path, filled to"
+"""The row on a queue that no flood fills: packets that it holds, and that it was filled to."""
+NOT_REACHED = "rate of the full path, probed at"
+"""The row on a rate that is above the fastest flood."""
 _SETTLE_NS = 500_000_000
 DELAY_S, DELAY_SHARE = 0.001, 0.02
 """Delays may differ by so much, or by this share of what the model says."""
@@ -41,6 +52,9 @@ LEAST_OF_RATE = 12
 LOSS_Z = 3.29
 """The planned loss lies within the 99.9 % interval of the measured one."""
 
+_FULL_BYTES = 1500
+_FLOOD_PACKET_BITS = 8 * (_FLOOD_BYTES + 28)
+"""Of an echo with its headers of IP and ICMP."""
 _CROWDS = ("swarm", "origin")
 """Workloads of many hosts, of which some of each kind stand for all."""
 
@@ -74,21 +88,53 @@ def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> d
         settle = begin + span + _SETTLE_NS + _base_rtt_ns(plan, one, other)
         begin = settle
         if rate is not None:
-            per_s = min(_MOST_FLOOD_PER_S, _LOAD * rate / 8 / _FLOOD_BYTES)
+            interval_ns, span_ns = _flood(rate, _tail(plan, one, other))
             flood = {
                 "name": f"flood-{number}",
                 "start_ns": settle,
-                "stop_ns": settle + _FLOOD_NS,
-                "interval_ns": int(1e9 / per_s),
+                "stop_ns": settle + span_ns,
+                "interval_ns": interval_ns,
                 "size_bytes": _FLOOD_BYTES,
             }
             workloads.append({**ends, **flood})
-            begin = settle + _FLOOD_NS + 2 * _SETTLE_NS + _longest_ns(plan, {**ends, **flood})
+            begin = settle + span_ns + 2 * _SETTLE_NS + _longest_ns(plan, {**ends, **flood})
     flags = [name for name, value in plan["measures"].items() if isinstance(value, bool)]
     nothing = dict.fromkeys(("pieces_ns", "queues_ns", "packets_ns"))
     measures = {**dict.fromkeys(flags, False), **nothing, "series": []}
     stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
     return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
+
+
+def _flood(rate_bps: int, tail: int) -> tuple[int, int]:
+    """The interval of a flood's echoes and how long it goes on, in nanoseconds.
+
+    Args:
+        rate_bps: what the bottleneck carries.
+        tail: packets that its queue holds; 0 if it does not end there.
+    """
+    tail_bits = tail * _FLOOD_PACKET_BITS
+    load = min(_MOST_LOAD, max(_LOAD, 1 + tail_bits / (rate_bps * _FILL_S)))
+    per_s = min(_MOST_FLOOD_PER_S, load * rate_bps / 8 / _FLOOD_BYTES)
+    excess_bps = per_s * _FLOOD_PACKET_BITS - rate_bps
+    span_ns = 0.0
+    if excess_bps > 0:
+        span_ns = min(_LONGEST_FLOOD_NS, _PAST_FULL * 1e9 * tail_bits / excess_bps)
+    return int(1e9 / per_s), max(_FLOOD_NS, int(span_ns))
+
+
+def _beyond(
+    plan: Mapping[str, Any], spec: Mapping[str, Any], ends: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """What of a path its flood is too slow, or too short, to measure."""
+    one, other = spec["from"], spec["to"]
+    rate_bps, tail = _bottleneck_bps(plan, one, other) or 0, _tail(plan, one, other)
+    flood_bps = 1e9 / spec["interval_ns"] * _FLOOD_PACKET_BITS
+    if flood_bps < rate_bps:
+        yield _row(NOT_REACHED, ends, (rate_bps, flood_bps), True)
+    span_s = (spec["stop_ns"] - spec["start_ns"]) / 1e9
+    filled = max(0.0, flood_bps - rate_bps) * span_s / _FLOOD_PACKET_BITS
+    if filled < tail:
+        yield _row(NOT_FILLED, ends, (tail, filled), True)
 
 
 def _longest_ns(plan: Mapping[str, Any], flood: Mapping[str, Any]) -> int:
@@ -179,7 +225,9 @@ def _rows(
         # It is late by no more than both of what it is the difference of.
         within = _near(pair) and _near(least[key])
         yield _row("wait on the full path", ends, waits, within)
-    if min(counts) >= LEAST_OF_RATE:
+    beyond = [*_beyond(plan, spec, ends)]
+    yield from beyond
+    if min(counts) >= LEAST_OF_RATE and not any(it["probe"] == NOT_REACHED for it in beyond):
         rates = _rate_bps(echoes[0]), _rate_bps(echoes[1])
         within = abs(rates[1] - rates[0]) <= RATE_SHARE * rates[0]
         yield _row("rate of the full path", ends, rates, within)
@@ -286,6 +334,21 @@ def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
     ]
 
 
+def packet_s(plan: Mapping[str, Any]) -> float:
+    """What the slowest link of a round trip takes for a full packet, of those where it is least.
+
+    0 if hosts talk between which no link has a rate.
+    """
+    slowest = (
+        [most_bps(plan, one, other), most_bps(plan, other, one)]
+        for one, other in _kinds(plan, None)
+    )
+    return min(
+        (max((8 * _FULL_BYTES / it for it in both if it), default=0.0) for both in slowest),
+        default=0.0,
+    )
+
+
 def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     """Hosts that talk in a workload: of a swarm, two of each kind of hosts at most.
 
@@ -348,6 +411,18 @@ def _bottleneck_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None
         return None
     rates = [link["conditions"]["rate_bps"] for link in links]
     return min((rate for rate in rates if rate is not None), default=None)
+
+
+def _tail(plan: Mapping[str, Any], one: int, other: int) -> int:
+    """Packets of a flood that the bottleneck's queue holds; 0 if it has no end or drops earlier."""
+    rated = [it["conditions"] for it in _way(plan, one, other) if it["conditions"].get("rate_bps")]
+    queue = min(rated, key=lambda it: it["rate_bps"], default={}).get("queue") or {}
+    if queue.get("kind") != "drop-tail":
+        return 0
+    packets, size = queue["packets"], queue["bytes"]
+    ends = [packets] if packets is not None else []
+    ends += [8 * size // _FLOOD_PACKET_BITS] if size is not None else []
+    return min(ends, default=0)
 
 
 def _loss(plan: Mapping[str, Any], one: int, other: int) -> float | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
 from flashcrowd.content_server import Unable
-from flashcrowd.emulation.budget import stops
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
@@ -58,7 +57,7 @@ class Stage:
         self._hosts = hosts
         self._folder = folder
         self._over = False
-        self._stops_s = stops(plan)
+        self._stops_s = _stops(plan)
         self._window = _window(plan, "transfers")
         self._begin: dict[tuple[int, int], Counts] = {}
         self._end: dict[tuple[int, int], Counts] = {}
@@ -533,6 +532,15 @@ class Stage:
 
         does = {"stop": stop, "transfer-rate": limit, "upload": upload}
         return does.get(change["kind"], lambda: None)
+
+
+def _stops(plan: Mapping[str, Any]) -> dict[int, float]:
+    """When the timeline stops workloads, in seconds of the run, by their numbers."""
+    return {
+        change["workload"]: change["at_ns"] / 1e9
+        for change in plan["timeline"]
+        if change["kind"] == "stop"
+    }
 
 
 def _window(plan: Mapping[str, Any], table: str) -> tuple[float, float]:

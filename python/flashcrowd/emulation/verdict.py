@@ -8,7 +8,9 @@ from typing import Any
 LATE_S = 0.001
 """99 of 100 packets are delivered within this time of when they were due, second by second …"""
 LATE_SHARE = 0.01
-"""… or within this share of the least round-trip time between hosts that talk, if that is more."""
+"""… or within this share of the least round-trip time between hosts that talk …"""
+PACKET_SHARE = 0.1
+"""… or of the time that the slowest link on their way takes for a full packet, if that is more."""
 BAD_SECONDS = 0.05
 """So many of the seconds may miss a limit."""
 BUSY = 0.9
@@ -17,10 +19,16 @@ OVERSLEEP_S = 0.01
 """99 of 100 sleeps of a thread at the programs' priority end so soon after they should."""
 
 
-def violations(report: Mapping[str, Any], least_rtt_s: float) -> list[str]:
-    """What a run's report exceeds, in words; nothing if it is valid."""
+def violations(report: Mapping[str, Any], least_rtt_s: float, packet_s: float) -> list[str]:
+    """What a run's report exceeds, in words; nothing if it is valid.
+
+    Args:
+        report: the lab's.
+        least_rtt_s: the least round-trip time between hosts that talk.
+        packet_s: what the slowest link on the way of those that are fastest takes for a packet.
+    """
     seconds = report["seconds"]
-    late_s = max(LATE_S, LATE_SHARE * least_rtt_s)
+    late_s = max(LATE_S, LATE_SHARE * least_rtt_s, PACKET_SHARE * packet_s)
     found = []
     for name, limit, words in (
         ("late_p99_s", late_s, "a hundredth of the packets was later than"),

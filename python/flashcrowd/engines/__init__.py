@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled, EngineError, EngineFault, PlanRejected
+from flashcrowd.need import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """What a run of each plan is expected to need; `None` where the engine cannot tell.
 
         Raises:
-            PlanRejected: the engine cannot read one of them.
+            PlanRejected: the engine refuses one of them, as `check` does.
         """
         ...
 

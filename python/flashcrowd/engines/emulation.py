@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import busiest, expected_s, share, side_by_side, waiting_hosts
+from flashcrowd.emulation.budget import busiest, share, side_by_side, waiting_hosts
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs
+from flashcrowd.emulation.joined import LABS
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.origin import PACES
 from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
-from flashcrowd.engines.need import Need
+from flashcrowd.need import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +63,7 @@ class Emulator:
         self._counting = threading.Lock()
         self._programs: set[str] = set()
         self._paces: list[dict[str, Any]] = []
+        self._labs = Counter[tuple[str, bool]]()
         self._agreed: frozenset[str] | None = None
 
     def handle(self) -> LabHandle:
@@ -87,25 +90,19 @@ class Emulator:
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
         """What a run of each plan is expected to need, see `Engine.needs`."""
+        for plan in plans:
+            self.check(plan)
         return [self._need(plan) for plan in plans]
 
     def _need(self, plan_json: str) -> Need:
-        """What a run of a plan is expected to need.
-
-        The clock is a real one: its time is the study's horizon, or, of a plan of swarms, what
-        their peers can upload in.
-        """
-        try:
-            need = Need(**json.loads(_core.plan_need(plan_json)))
-        except _core.PlanError as error:
-            raise PlanRejected(str(error)) from None
+        """What a run of a plan is expected to need; its seconds are those of the clock."""
+        need = Need(**json.loads(_core.plan_need(plan_json)))
         plan = json.loads(plan_json)
         size = _LAB_BYTES + _HOST_BYTES * len(plan["network"]["hosts"]) + memory(plan)
         for origin in (it for it in plan["workloads"] if it["kind"] == "origin"):
             files = origin["files"]  # its clients compare what comes with a copy in memory
             size += files["count"] * files["size_bytes"] + origin["settings"]["memory_bytes"]
-        seconds = expected_s(plan)
-        return Need(events=need.events, packets=need.packets, seconds=seconds, bytes=size)
+        return replace(need, seconds=need.end_s, bytes=size)
 
     def at_once(self, needs: Sequence[Need]) -> int:
         """Programs mostly wait: as many as the budget of packets has room for."""
@@ -126,6 +123,7 @@ class Emulator:
             rows = self._played(plan_json, seed, handle, anew=True)
         with self._counting:
             self._paces += [{**pace, "seed": seed} for pace in rows.pop(PACES, ())]
+            self._labs.update((it["attachment"], it["real_time"]) for it in rows.pop(LABS, ()))
         unknown = rows.keys() - ENGINE_TABLES.keys()
         if unknown:
             raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
@@ -202,7 +200,8 @@ class Emulator:
     def finish(self) -> Mapping[str, Any]:
         """The self-test after the last run: each network that was measured long ago, once more.
 
-        With it goes how well the disks of content servers kept their pace, a row for each run.
+        With it goes how well the disks of content servers kept their pace, a row for each run, and
+        how hosts were attached and whether the emulator had real-time priority when runs ended.
         """
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.probes is not None]
@@ -213,7 +212,13 @@ class Emulator:
                 kept["invalid_repeated"] = self._repeated
             if self._paces:
                 kept["pace"] = self._paces
+            if self._labs:
+                kept["labs"] = [
+                    {"attachment": attachment, "real_time": real_time, "runs": runs}
+                    for (attachment, real_time), runs in sorted(self._labs.items())
+                ]
             self._repeated, self._paces = 0, []
+            self._labs.clear()
         if self.across:
             kept["nodes"] = 1 + len(self.across)
         if not old:

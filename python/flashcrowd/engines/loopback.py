@@ -7,16 +7,16 @@ import platform
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
 from flashcrowd.content_server.ledger import SERIES
-from flashcrowd.content_server.visit import expected_s
 from flashcrowd.emulation.launch import LabHandle, in_process
-from flashcrowd.engines import Cancelled, PlanRejected, refusal
-from flashcrowd.engines.need import Need
+from flashcrowd.engines import Cancelled, refusal
+from flashcrowd.need import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,14 +59,10 @@ class Loopback:
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
         """What a run of each plan is expected to need; its seconds are those of the clock."""
-        try:
-            found = [Need(**json.loads(_core.plan_need(it))) for it in plans]
-        except _core.PlanError as error:
-            raise PlanRejected(str(error)) from None
-        return [
-            Need(events=0, packets=0, seconds=_expected_s(plan), bytes=need.bytes)
-            for plan, need in zip(plans, found, strict=True)
-        ]
+        for plan in plans:
+            self.check(plan)
+        found = [Need(**json.loads(_core.plan_need(it))) for it in plans]
+        return [replace(need, events=0, packets=0, seconds=need.end_s) for need in found]
 
     def at_once(self, needs: Sequence[Need]) -> int:
         """As many as there are turns."""
@@ -150,9 +146,3 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     for name in _MEASURES:
         if plan["measures"].get(name):
             yield f"measures: {name.removesuffix('_ns')} is not recorded here"
-
-
-def _expected_s(plan_json: str) -> float:
-    """When the last client is done, or cut off, in seconds."""
-    plan = json.loads(plan_json)
-    return min(expected_s(plan, plan_json, 0), plan["stop"]["horizon_ns"] / 1e9)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
-from flashcrowd.engines.need import Need
+from flashcrowd.need import Need
 from flashcrowd.plan.digest import digest
 
 if TYPE_CHECKING:

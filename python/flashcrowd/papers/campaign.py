@@ -14,7 +14,7 @@ from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Paper, Quick
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document, read_text
-from flashcrowd.study.runner import run
+from flashcrowd.study.runner import prepare, run
 from flashcrowd.study.sweep import axes_of
 
 #: Told before each study: its name, its number from 1, and how many there are.
@@ -60,6 +60,27 @@ def conduct(
         results = run(study, out=out / name, jobs=at_a_time, again=again, engine=engine)
         found[name] = StudyEvidence(name, results, paper.names)
     return Evidence(found, quick)
+
+
+def check(
+    paper: Paper,
+    studies: Sequence[str],
+    engine: Engine,
+    *,
+    quick: bool,
+    further: Mapping[str, Any] | None = None,
+    repeats: int | None = None,
+) -> None:
+    """Refuse what an engine of real programs cannot play, before anything is run.
+
+    Raises:
+        PlanRejected: it says why.
+    """
+    for name in studies:
+        real = engine.name
+        prepare(
+            prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real), engine
+        )
 
 
 def prepared(

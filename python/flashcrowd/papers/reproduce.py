@@ -71,6 +71,7 @@ def reproduce(
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
         UnknownEngine: there is no such engine.
         StudyError: a study is wrong.
+        PlanRejected: the engine cannot run one of them; nothing was begun.
         ResultsError: a results folder cannot be used.
         EngineError: a run failed.
     """
@@ -84,6 +85,9 @@ def reproduce(
     needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
     if real:
         needed = _without_programs(chosen, needed, real, missing)
+        campaign.check(
+            chosen, needed, registry.engine(real), quick=quick, further=further, repeats=repeats
+        )
     folder = Path(out) if out is not None else default_folder(name, quick=quick, engine=engine)
 
     def conducted(by: str) -> Evidence:

@@ -14,6 +14,8 @@ from flashcrowd.report.source import Source
 _MOST_ROWS = 12
 _COVERED = "kinds of paths"
 """What the table `probes` calls the row that says how many there are, and how many were probed."""
+_BEYOND = ("queue of the full path, filled to", "rate of the full path, probed at")
+"""What it calls those about what echoes do not fill, or do not reach."""
 _OWN = "its own"
 """What the table `programs` has in `given` where a program only is known to decide by itself."""
 
@@ -23,7 +25,7 @@ def blocks(results: Source) -> Iterator[Block]:
     seconds = source.table(results, "emulation")
     if seconds is None:
         return
-    yield Text(_punctuality(seconds))
+    yield Text(_punctuality(seconds) + _standing(_sessions(results)))
     probes = source.table(results, "probes")
     if probes is not None:
         yield Text(_self_test(probes))
@@ -49,9 +51,21 @@ def _punctuality(seconds: pa.Table) -> str:
     )
 
 
+def _standing(sessions: Sequence[Mapping[str, Any]]) -> str:
+    """How hosts were attached, and whether the emulator ran before other programs."""
+    labs = [lab for it in sessions for lab in it.get("labs", ())]
+    if not labs:
+        return ""
+    ways = " and ".join(sorted({it["attachment"].upper() for it in labs}))
+    runs, prior = sum(it["runs"] for it in labs), sum(it["runs"] * it["real_time"] for it in labs)
+    some = f"had real-time priority in {prior} of {runs} runs"
+    said = {runs: "had real-time priority", 0: "had no real-time priority"}.get(prior, some)
+    return f" Hosts were attached by {ways}; the emulator {said}."
+
+
 def _self_test(probes: pa.Table) -> str:
     rows = probes.to_pylist()
-    measured = [row for row in rows if row["probe"] != _COVERED]
+    measured = [row for row in rows if row["probe"] not in (_COVERED, *_BEYOND)]
     within = sum(row["within"] for row in measured)
     said = (
         f"{within} of {wording.count(len(measured), 'probe')} of the paths found what the model "
@@ -77,7 +91,7 @@ def _paths(probes: pa.Table) -> Table:
             f"{row['from']} → {row['to']}",
             row["probe"],
             *_beside(row),
-            "yes" if row["within"] else "no",
+            _verdict(row),
         ]
         for row in found
     ]
@@ -86,9 +100,17 @@ def _paths(probes: pa.Table) -> Table:
     return Table(columns, rows, caption, frozenset({0, 1}), folded=True)
 
 
+def _verdict(row: Mapping[str, Any]) -> str:
+    if row["probe"] in _BEYOND:
+        return "not measured"
+    return "yes" if row["within"] else "no"
+
+
 def _beside(row: Mapping[str, Any]) -> tuple[str, str]:
     """What the model says, and what was found, with units."""
     probe = row["probe"]
+    if probe.startswith("queue"):
+        return f"{row['planned']:.0f} packets", f"{row['measured']:.0f} packets"
     if probe.startswith("answers"):
         return f"{row['planned']:.0f}", f"{row['measured']:.0f}"
     if probe.startswith("rate"):

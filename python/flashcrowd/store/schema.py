@@ -604,7 +604,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     packets | count | packets | packets handed to their hosts
     late_p50_s | real | s | what half of them were late at most: from when they were due to when
         they were handed over, or at most a 16th more
-    late_p99_s | real | s | what 99 of 100 were late at most, or at most a 16th more
+    late_p99_s | real | s | what 99 of 100 were late at most, or at most a 16th more; of fewer than
+        100, those of the seconds before included
     late_max_s | real | s | the latest
     busy | real | 0 to 1 | share of a processor that the emulator's thread had, with what the
         receiving kernels did in it
@@ -624,7 +625,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         it carries the 90th percentile of round trips (s), what of it is waiting (s), and the rate
         at which answers came (bit/s). Where there are more kinds of paths than the self-test
         probes, `kinds of paths` has in `planned` how many there are and in `measured` how many were
-        probed
+        probed; likewise `queue of the full path, filled to` (packets) and `rate of the full path,
+        probed at` (bit/s) where echoes do not fill a queue or are slower than a link
     from | text | | asking host; nothing for `kinds of paths`, as in `to`
     to | text | | answering host
     planned | real | s, bit/s, or 1 | what the model says for the instants at which they were sent

@@ -12,8 +12,8 @@ from itertools import islice
 from flashcrowd import _core
 from flashcrowd.amounts import scaled
 from flashcrowd.engines import Engine
-from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.need import Need
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ use super::interfaces::{Attachment, Interfaces};
 use super::namespace::Namespace;
 use crate::division::Division;
 use crate::header::Header;
-use crate::lateness::Lateness;
+use crate::lateness::{Lateness, Recent};
 use crate::network::{Delivery, Network, Totals};
 use crate::record::Report;
 use crate::tap::Seen;
@@ -91,7 +91,7 @@ pub struct Second {
     /// What half of them were late at most, from when they were due to when they were handed to the
     /// kernel of their host, in seconds.
     pub late_p50_s: f64,
-    /// What 99 of 100 were late at most.
+    /// What 99 of 100 were late at most; of fewer than 100, those before them included.
     pub late_p99_s: f64,
     /// The latest.
     pub late_max_s: f64,
@@ -307,6 +307,7 @@ struct Driver {
     begun_apart_ns: Option<i64>,
     /// The latest instant that was read: a clock that is set back waits there.
     latest: Time,
+    recent: Recent,
     seconds: Vec<Second>,
     may_have_real_time: bool,
     real_time: bool,
@@ -348,6 +349,7 @@ impl Driver {
             carrier: ready.carrier,
             begun_apart_ns: None,
             latest: Time::START,
+            recent: Recent::default(),
             seconds: Vec::new(),
             may_have_real_time: false,
             real_time: false,
@@ -479,12 +481,11 @@ impl Driver {
             t_s: begin,
             packets: lateness.count(),
             late_p50_s: lateness.quantile(500).seconds(),
-            late_p99_s: lateness.quantile(990).seconds(),
             late_max_s: lateness.max().seconds(),
+            late_p99_s: self.recent.close(lateness).seconds(),
             busy,
             oversleep_p99_s: 0.0,
         });
-        lateness.clear();
         let wanted = busy < if self.real_time { MAX_REAL_TIME } else { REAL_TIME_AGAIN };
         if self.may_have_real_time && wanted != self.real_time {
             self.real_time = set_real_time(wanted) && wanted;
