@@ -29,7 +29,7 @@ def test_lateness_is_measured_by_the_round_trip_and_the_slowest_link(
     least_rtt_s: float, slowest_s: float, limit_s: float
 ) -> None:
     few, many = int(100 * BAD_SECONDS), int(100 * BAD_SECONDS) + 1
-    late = {"late_p99_s": 1.01 * limit_s}
+    late: dict[str, Any] = {"late_p99_s": 1.01 * limit_s}
     assert violations(report(few, **late), least_rtt_s, slowest_s) == []
     (said,) = violations(report(many, **late), least_rtt_s, slowest_s)
     assert f"later than {1e3 * limit_s:.3g} ms in {many} of 100 seconds" in said
