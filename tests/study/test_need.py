@@ -115,8 +115,9 @@ def status(*words: str) -> int:
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has a megabyte left."""
-    monkeypatch.setattr(need, "available_memory", lambda: 10**6)
+    # First this one, whose import would keep what is changed in the other.
     monkeypatch.setattr("flashcrowd.cli.check.available_memory", lambda: 10**6)
+    monkeypatch.setattr(need, "available_memory", lambda: 10**6)
 
 
 @pytest.mark.usefixtures("tight")
