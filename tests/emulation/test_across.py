@@ -107,8 +107,9 @@ def test_a_swarm_and_a_ping_on_two_nodes(
     pings = [row["rtt_s"] for row in results.tables["pings"].to_pylist()]
     answered = [rtt for rtt in pings if rtt is not None]
     assert len(answered) > len(pings) / 2
-    # What two clocks are apart included, which on a busy machine is most when a run begins.
+    # What two clocks are apart included, which in a run that was late may be more for some.
     assert sorted(answered)[len(answered) // 10] > 0.0395
+    assert min(answered) > 0.0395 or run["outcome"] == "invalid"
     probes = results.tables["probes"].to_pylist()
     assert {(row["from"], row["to"]) for row in probes} >= {("homes-1", "homes-2")}
 

@@ -13,6 +13,7 @@ import pytest
 from flashcrowd import _core
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.study import Study
 from flashcrowd.traps import trap
 
@@ -72,7 +73,7 @@ profile = "libtorrent"
     names = [it["name"] for it in self_test.probe_plan(plan)["workloads"]]
     assert sum(name.startswith("idle") for name in names) == 6
     found = [(row["probe"], row["planned"], row["measured"]) for row in rows]
-    assert found == ([(self_test.COVERED, kinds, 6)] if kinds > 6 else [])
+    assert found == ([(COVERED, kinds, 6)] if kinds > 6 else [])
     assert self_test.failures(rows) == []
 
 
@@ -141,7 +142,7 @@ def test_a_queue_of_any_usual_length_is_filled(study: Path, rate: str, queue: in
     (point,) = Study.load(study).points()
     plan = json.loads(point.plan().to_json())
     assert self_test.failures(rows := found_over(plan, plan)) == []
-    assert self_test.NOT_FILLED not in {row["probe"] for row in rows}
+    assert NOT_FILLED not in {row["probe"] for row in rows}
     real = copy.deepcopy(plan)
     for link in real["network"]["links"]:
         link["conditions"]["queue"]["packets"] = queue * 9 // 10
@@ -156,8 +157,8 @@ def test_what_no_flood_reaches_is_said(study: Path) -> None:
     rows = found_over(plan := json.loads(point.plan().to_json()), plan)
     assert self_test.failures(rows) == []
     found = {row["probe"]: (row["planned"], row["measured"]) for row in rows}
-    assert found[self_test.NOT_FILLED] == (3000, 0)
-    rate, probed = found[self_test.NOT_REACHED]
+    assert found[NOT_FILLED] == (3000, 0)
+    rate, probed = found[NOT_REACHED]
     assert rate == 1e9
     assert probed == pytest.approx(114e6, rel=0.01)
     assert "rate of the full path" not in found

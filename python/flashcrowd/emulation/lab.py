@@ -124,8 +124,7 @@ def run(
     played = perform(plan, seed, folder, attachment, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
-    late = violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
-    wrong = [*late, *stage.violations()]
+    wrong = [*late(plan, report, tables), *stage.violations()]
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
     totals = report["totals"]
@@ -172,13 +171,14 @@ def probe(
     probes = self_test.probe_plan(plan, nodes)
     played = perform(probes, seed, folder, attachment, share)
     found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
-    least_s = least_rtt_s(plan, played.stage.tables(played.end_s))
-    late = violations(played.report, least_s, self_test.packet_s(plan))
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     return {
         "probes": self_test.judged(json.dumps(probes), seed, found) + more,
-        "late": [{"reason": reason} for reason in late],
+        "late": [
+            {"reason": reason}
+            for reason in late(plan, played.report, played.stage.tables(played.end_s))
+        ],
     }
 
 
@@ -281,6 +281,13 @@ def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
             + carrier["refused"]
         )
     return rows
+
+
+def late(
+    plan: Mapping[str, Any], report: Mapping[str, Any], tables: Mapping[str, Any]
+) -> list[str]:
+    """What of its punctuality a run missed, in words."""
+    return violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
 
 
 def least_rtt_s(plan: Mapping[str, Any], tables: Mapping[str, Any]) -> float:

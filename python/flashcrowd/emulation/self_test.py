@@ -14,11 +14,10 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.emulation.bottleneck import most_bps
+from flashcrowd.probes import COVERED, NOT_FILLED, NOT_REACHED
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""
-COVERED = "kinds of paths"
-"""What the table `probes` calls the row that says how many there are, and how many were probed."""
 _IDLE_BYTES = 84
 _IDLE_EVERY_NS, _IDLE_NS = 25_000_000, 500_000_000
 _LOSSY_EVERY_NS, _LOSSY_NS = 5_000_000, 2_000_000_000
@@ -36,10 +35,6 @@ _PAST_FULL = 1.25
 _LONGEST_FLOOD_NS = 3_000_000_000
 """… and no longer than this."""
 _MOST_FLOOD_PER_S = 10_000
-NOT_FILLED = "queue of the full path, filled to"
-"""The row on a queue that no flood fills: packets that it holds, and that it was filled to."""
-NOT_REACHED = "rate of the full path, probed at"
-"""The row on a rate that is above the fastest flood."""
 _SETTLE_NS = 500_000_000
 DELAY_S, DELAY_SHARE = 0.001, 0.02
 """Delays may differ by so much, or by this share of what the model says."""
@@ -72,7 +67,8 @@ def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> d
     workloads, begin = [], 0
     for number, (one, other) in enumerate(paths(plan, nodes)):
         ends = {"kind": "ping", "from": one, "to": other}
-        rate = _bottleneck_bps(plan, one, other)
+        narrowest = _bottleneck(plan, one, other)
+        rate = narrowest["rate_bps"] if narrowest else None
         every, span = _IDLE_EVERY_NS, _IDLE_NS
         if _loss(plan, one, other):
             least = _IDLE_BYTES * 8e9 / (_IDLE_LOAD * rate) if rate else 0
@@ -87,8 +83,8 @@ def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> d
         workloads.append({**ends, **idle})
         settle = begin + span + _SETTLE_NS + _base_rtt_ns(plan, one, other)
         begin = settle
-        if rate is not None:
-            interval_ns, span_ns = _flood(rate, _tail(plan, one, other))
+        if narrowest:
+            interval_ns, span_ns = _flood(narrowest)
             flood = {
                 "name": f"flood-{number}",
                 "start_ns": settle,
@@ -105,14 +101,9 @@ def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> d
     return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
 
 
-def _flood(rate_bps: int, tail: int) -> tuple[int, int]:
-    """The interval of a flood's echoes and how long it goes on, in nanoseconds.
-
-    Args:
-        rate_bps: what the bottleneck carries.
-        tail: packets that its queue holds; 0 if it does not end there.
-    """
-    tail_bits = tail * _FLOOD_PACKET_BITS
+def _flood(narrowest: Mapping[str, Any]) -> tuple[int, int]:
+    """The interval of echoes that flood a bottleneck, and how long they go on, in nanoseconds."""
+    rate_bps, tail_bits = narrowest["rate_bps"], _tail(narrowest["queue"]) * _FLOOD_PACKET_BITS
     load = min(_MOST_LOAD, max(_LOAD, 1 + tail_bits / (rate_bps * _FILL_S)))
     per_s = min(_MOST_FLOOD_PER_S, load * rate_bps / 8 / _FLOOD_BYTES)
     excess_bps = per_s * _FLOOD_PACKET_BITS - rate_bps
@@ -126,8 +117,10 @@ def _beyond(
     plan: Mapping[str, Any], spec: Mapping[str, Any], ends: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """What of a path its flood is too slow, or too short, to measure."""
-    one, other = spec["from"], spec["to"]
-    rate_bps, tail = _bottleneck_bps(plan, one, other) or 0, _tail(plan, one, other)
+    narrowest = _bottleneck(plan, spec["from"], spec["to"])
+    if narrowest is None:
+        return
+    rate_bps, tail = narrowest["rate_bps"], _tail(narrowest["queue"])
     flood_bps = 1e9 / spec["interval_ns"] * _FLOOD_PACKET_BITS
     if flood_bps < rate_bps:
         yield _row(NOT_REACHED, ends, (rate_bps, flood_bps), True)
@@ -404,20 +397,18 @@ def _way(plan: Mapping[str, Any], one: int, other: int) -> list[dict[str, Any]]:
     return [*_links(plan, steps), {**core, "links": []}]
 
 
-def _bottleneck_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None:
-    """The least rate on the way forth; `None` without one, or with a trace."""
+def _bottleneck(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str, Any] | None:
+    """The conditions of the narrowest link on the way forth; `None` without one or with a trace."""
     links = _way(plan, one, other)
     if any(link.get("trace") is not None for link in links):
         return None
-    rates = [link["conditions"]["rate_bps"] for link in links]
-    return min((rate for rate in rates if rate is not None), default=None)
+    rated = [it["conditions"] for it in links if it["conditions"]["rate_bps"] is not None]
+    return min(rated, key=lambda it: it["rate_bps"], default=None)
 
 
-def _tail(plan: Mapping[str, Any], one: int, other: int) -> int:
-    """Packets of a flood that the bottleneck's queue holds; 0 if it has no end or drops earlier."""
-    rated = [it["conditions"] for it in _way(plan, one, other) if it["conditions"].get("rate_bps")]
-    queue = min(rated, key=lambda it: it["rate_bps"], default={}).get("queue") or {}
-    if queue.get("kind") != "drop-tail":
+def _tail(queue: Mapping[str, Any]) -> int:
+    """Packets of a flood that a queue holds; 0 if it has no end or drops earlier."""
+    if queue["kind"] != "drop-tail":
         return 0
     packets, size = queue["packets"], queue["bytes"]
     ends = [packets] if packets is not None else []

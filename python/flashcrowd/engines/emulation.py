@@ -28,6 +28,7 @@ from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
 from flashcrowd.need import Need
+from flashcrowd.probes import UNMEASURED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,7 +228,8 @@ class Emulator:
             again = side_by_side.map(
                 lambda it: self._probed(it.plan_json, it.seed, self.handle()), old
             )
-            probes = [row for rows in again for row in rows if row["probe"] != self_test.COVERED]
+            rows = [row for rows in again for row in rows]
+        probes = [row for row in rows if row["probe"] not in UNMEASURED]
         within = sum(row["within"] for row in probes)
         found = {"networks": len(old), "probes": len(probes), "within": within}
         return {**kept, "self_test_after": {**found, "failures": failures(probes)}}

@@ -76,11 +76,10 @@ def check(
     Raises:
         PlanRejected: it says why.
     """
+    real = engine.name
     for name in studies:
-        real = engine.name
-        prepare(
-            prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real), engine
-        )
+        study = prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real)
+        prepare(study, engine)
 
 
 def prepared(

@@ -7,15 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd.probes import COVERED, UNMEASURED
 from flashcrowd.report import source, wording
 from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.source import Source
 
 _MOST_ROWS = 12
-_COVERED = "kinds of paths"
-"""What the table `probes` calls the row that says how many there are, and how many were probed."""
-_BEYOND = ("queue of the full path, filled to", "rate of the full path, probed at")
-"""What it calls those about what echoes do not fill, or do not reach."""
 _OWN = "its own"
 """What the table `programs` has in `given` where a program only is known to decide by itself."""
 
@@ -65,13 +62,13 @@ def _standing(sessions: Sequence[Mapping[str, Any]]) -> str:
 
 def _self_test(probes: pa.Table) -> str:
     rows = probes.to_pylist()
-    measured = [row for row in rows if row["probe"] not in (_COVERED, *_BEYOND)]
+    measured = [row for row in rows if row["probe"] not in UNMEASURED]
     within = sum(row["within"] for row in measured)
     said = (
         f"{within} of {wording.count(len(measured), 'probe')} of the paths found what the model "
         "says, within the limits of the self-test."
     )
-    partly = [row for row in rows if row["probe"] == _COVERED]
+    partly = [row for row in rows if row["probe"] == COVERED]
     if not partly:
         return said
     runs, all_runs = (len({row["run"] for row in it}) for it in (partly, rows))
@@ -84,7 +81,7 @@ def _self_test(probes: pa.Table) -> str:
 
 def _paths(probes: pa.Table) -> Table:
     """What was measured on each path; what several runs share stands once."""
-    measured = [{**row, "run": None} for row in probes.to_pylist() if row["probe"] != _COVERED]
+    measured = [{**row, "run": None} for row in probes.to_pylist() if row["probe"] != COVERED]
     found = {tuple(row.values()): row for row in measured}.values()
     rows = [
         [
@@ -101,7 +98,7 @@ def _paths(probes: pa.Table) -> Table:
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    if row["probe"] in _BEYOND:
+    if row["probe"] in UNMEASURED:
         return "not measured"
     return "yes" if row["within"] else "no"
 
