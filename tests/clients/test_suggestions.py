@@ -26,7 +26,11 @@ class Peer:
         offers = bytes(7) + b"\x04"
         name = b"-XX0000-%012d" % number
         self._socket.sendall(b"\x13BitTorrent protocol" + offers + info_hash + name)
-        self._take(68)
+        try:
+            self._take(68)
+        except (AssertionError, OSError):
+            self.close()
+            raise
         self.say(HAVE_NONE)
 
     def say(self, kind: int, *numbers: int) -> None:
@@ -86,7 +90,9 @@ def peers(tmp_path: Path) -> Iterator[Any]:
     seed.flags = lt.torrent_flags.seed_mode
     handle = session.add_torrent(seed)
     end = time.monotonic() + 20
-    while not (handle.status().is_seeding and session.listen_port()):
+    # `is_seeding` is true while resume data is still checked, and peers are turned away till then.
+    ready = lt.torrent_status.seeding
+    while not (handle.status().state == ready and session.listen_port()):
         assert time.monotonic() < end, "libtorrent does not seed"
         time.sleep(0.05)
     opened: list[Peer] = []
