@@ -23,11 +23,13 @@ from flashcrowd.clients import (
     transmission,
 )
 from flashcrowd.clients.client import Job
-from flashcrowd.clients.settings import CANNOT_MATTER, Settings, Unmet, values
+from flashcrowd.clients.settings import CANNOT_MATTER, Settings, Transport, Unmet, values
 from flashcrowd.scenario.mirror import kind_of
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.study import Study
 from flashcrowd.units import Size, Span
+
+MADE = torrent.Torrent(Path("file"), Path("file.torrent"), 1, 1, b"", (), "")
 
 lt = pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
 
@@ -140,6 +142,29 @@ def test_slots_by_the_limit_are_mainlines(kilobytes: int, slots: int):
     assert settings("mainline-4.0.2", upload=kilobytes * 1024).slots == slots
 
 
+@pytest.mark.parametrize(
+    ("transport", "falls_back", "outgoing", "protocol"),
+    [
+        ("tcp", True, (True, False), 1),
+        ("tcp", False, (True, False), 1),
+        ("utp", True, (True, True), 0),
+        ("utp", False, (False, True), 2),
+    ],
+)
+def test_tcp_is_there_beside_utp_where_an_attempt_may_fall_back(
+    transport: Transport, falls_back: bool, outgoing: tuple[bool, bool], protocol: int
+):
+    rules = settings("libtorrent", connections={"tcp_fallback": falls_back}).rules
+    asked = Settings("libtorrent", None, transport, rules)
+    made, _ = libtorrent.mapped(asked)
+    assert (made["enable_outgoing_tcp"], made["enable_outgoing_utp"]) == outgoing
+    job = Job(Place("h", "198.18.0.1"), MADE, asked, seed=True, folder=Path())
+    assert qbittorrent.preferences(job)["bittorrent_protocol"] == protocol
+    # What cannot be had is listed: Transmission falls back whatever is asked.
+    listed = {it.setting for it in transmission.unmet(asked)}
+    assert ("connections.tcp_fallback" in listed) == (transport == "utp" and not falls_back)
+
+
 def test_slots_without_a_limit_are_mainlines():
     assert settings("mainline-4.0.2").slots == 7
 
@@ -223,10 +248,15 @@ def others(key: str, annotation: Any, now: Any) -> list[Any]:
 def changes() -> list[Change]:
     now = values(json.loads(_core.client_profiles())["libtorrent"])
     return [
-        Change(key, said, ALIVE.get(key, {}))
+        Change(key, said, {key: now[key][0]} if key in OVER_UTP else ALIVE.get(key, {}))
         for key, annotation in keys(Profile)
         for said in others(key, annotation, now[key][0])
     ]
+
+
+OVER_UTP = ("connections.tcp_fallback",)
+"""Keys that matter only where connections are opened over uTP."""
+TCP_ONLY = ("aria2", "rtorrent")
 
 
 def played(changed: dict[str, Any]) -> Settings:
@@ -241,13 +271,13 @@ def played(changed: dict[str, Any]) -> Settings:
     population = {"name": "seed", "role": "seed", "profile": "changed"}
     plan = testbed.plan(population, {"profile": "changed"}, profiles={"changed": profile})
     (rules,) = plan["profiles"]
-    return Settings("changed", None, "tcp", rules)
+    utp = not changed.keys().isdisjoint(OVER_UTP)
+    return Settings("changed", None, "utp" if utp else "tcp", rules)
 
 
 def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unmet]]:
     """What a program is told for a seed, and what it is said not to offer."""
-    made = torrent.Torrent(folder / "file", folder / "file.torrent", 1, 1, b"", (), "")
-    job = Job(Place("h", "198.18.0.1"), made, settings, seed=True, folder=folder)
+    job = Job(Place("h", "198.18.0.1"), MADE, settings, seed=True, folder=folder)
     # Whether a torrent is private is the swarm's to say, by the same word of the profile.
     match program:
         case "libtorrent":
@@ -281,7 +311,7 @@ def test_every_key_of_a_profile_is_set_or_listed(
 ):
     silent = []
     for change, before, after in cases:
-        if change.key in CANNOT_MATTER:
+        if change.key in CANNOT_MATTER or (change.key in OVER_UTP and program in TCP_ONLY):
             continue
         (one, unmet), (other, unmet_then) = (told(program, it, tmp_path) for it in (before, after))
         listed = {it for it in unmet_then if it not in unmet}

@@ -38,12 +38,14 @@ pub enum UnchokeEnd {
 /// What the driver has to do. Drain with [`Peer::poll`](crate::Peer::poll) after every call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Open a connection to `remote`; then call `on_connected` or `on_closed`.
+    /// Open a connection to `remote`; then call `on_connected`, `on_utp_failed` or `on_closed`.
     Connect {
         /// The number under which the peer will know it.
         conn: ConnId,
         /// To whom.
         remote: PeerId,
+        /// Whether it has to be over TCP, whatever the driver prefers: uTP did not reach this peer.
+        tcp: bool,
     },
     /// Close this connection, after what was written. The number is free at once: the driver
     /// must not report anything about the old connection any more, `on_closed` included.

@@ -104,6 +104,9 @@ pub struct Connections {
     /// Two who have wanted nothing of each other for so long part, if there are almost as many connections as
     /// there may be; `null`: never. libtorrent `inactivity_timeout` 600 s (`peer_connection::second_tick`).
     pub inactivity_ns: Option<Span>,
+    /// An attempt over uTP that failed is followed at once by one over TCP, and so are all later attempts to that
+    /// peer over TCP, until one over uTP has come from it. libtorrent `peer_connection::connect_failed`.
+    pub tcp_fallback: bool,
 }
 
 /// To which of the peers that are remembered a connection is opened first.

@@ -63,6 +63,7 @@ _WHOLE_PERCENT = (
 OFFERED = (
     *("connections.max_connections", "connections.drop_seed_to_seed", "connections.max_failures"),
     *("connections.opened_per_second", "connections.opened_at_once", "connections.max_candidates"),
+    "connections.tcp_fallback",
     *("announce.numwant", "requests.max_queue", "requests.backlog.max", "fast.allowed_set"),
     *("fast.suggest", "fast.max_suggested", "peer_exchange.enabled", "peer_exchange.max_named"),
     *("picker.strict_priority", "picker.random_first_pieces", "choker.slots", "choker.seed"),
@@ -121,7 +122,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         # Whoever connects is welcome by either transport: a population says what it opens.
         "enable_incoming_tcp": True,
         "enable_incoming_utp": True,
-        "enable_outgoing_tcp": settings.transport == "tcp",
+        # With both, uTP is tried first.
+        "enable_outgoing_tcp": settings.transport == "tcp" or settings.falls_back,
         "enable_outgoing_utp": settings.transport == "utp",
         "mixed_mode_algorithm": int(
             algorithms.peer_proportional if settings.tcp_yields else algorithms.prefer_tcp

@@ -57,6 +57,7 @@ _WHOLE_PERCENT = (
 _WHOLE_KIBIBYTES = ("limiter.quota.low_watermark", "limiter.quota.watermark")
 OFFERED = (
     *("connections.max_connections", "connections.opened_per_second", "requests.backlog.max"),
+    "connections.tcp_fallback",
     *("fast.suggest", "peer_exchange.enabled", "choker.slots", "choker.seed"),
     *("limiter.quota.header", "limiter.mixed_mode_algorithm", "super_seeding"),
     *(*_WHOLE_SECONDS, *_WHOLE_PERCENT, *_WHOLE_KIBIBYTES),
@@ -70,7 +71,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     What it leaves alone is as libtorrent ships.
     """
     rules = settings.rules
-    if settings.transport == "utp":
+    if settings.transport == "utp" and not settings.falls_back:
         yield Unmet("transport", "utp", "uTP both ways: neighbours without uTP are not accepted")
     decided = {
         "connections.max_initiate": str(settings.max_connections),
@@ -95,6 +96,13 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("choker.seed", rules["choker"]["seed"], next(iter(seeds)))
 
 
+def _protocol(settings: Settings) -> int:
+    """TCP and uTP (0), the first alone (1), the second alone (2), in both directions."""
+    if settings.transport == "tcp":
+        return 1
+    return 0 if settings.falls_back else 2
+
+
 def preferences(job: Job) -> dict[str, Any]:
     """What the Web API is told."""
     settings = job.settings
@@ -110,7 +118,7 @@ def preferences(job: Job) -> dict[str, Any]:
         "pex": settings.exchanges_peers,
         "lsd": False,
         "encryption": 2,  # none
-        "bittorrent_protocol": 1 if settings.transport == "tcp" else 2,
+        "bittorrent_protocol": _protocol(settings),
         "utp_tcp_mixed_mode": int(settings.tcp_yields),
         "limit_utp_rate": True,
         "limit_lan_peers": True,

@@ -111,6 +111,11 @@ class Settings:
         return int(self.rules["connections"]["max_connections"])
 
     @property
+    def falls_back(self) -> bool:
+        """Whether an attempt over uTP that failed is made again over TCP."""
+        return self.transport == "utp" and bool(self.rules["connections"]["tcp_fallback"])
+
+    @property
     def exchanges_peers(self) -> bool:
         """Whether the profile has peer exchange (BEP 11)."""
         return bool(self.rules["peer_exchange"]["enabled"])
@@ -308,7 +313,10 @@ def own_rules(
     """
     yield from one_connection(settings)
     known = {**(own or {}), **ANY_PROGRAM}
-    for name, said in asked(settings.rules).items():
+    rules = asked(settings.rules)
+    if settings.transport == "tcp":
+        rules.pop("connections.tcp_fallback", None)
+    for name, said in rules.items():
         given = known.get(name, OWN)
         if name not in offered and said != given:
             yield Unmet(name, said, given)

@@ -36,6 +36,7 @@ FIELDS = (
 )
 OFFERED = ("connections.max_connections", "peer_exchange.enabled", "choker.slots")
 """The keys of a profile for which it has settings."""
+_FALLS_BACK = {"connections.tcp_fallback": "true"}
 _TOKEN = "X-Transmission-Session-Id"
 _LOCAL_ERROR = 3
 
@@ -49,11 +50,9 @@ def found() -> Found | None:
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and Transmission has no setting for."""
-    if settings.transport == "utp":
-        yield Unmet("transport", "utp", "uTP first, then TCP")
     if settings.upload and settings.upload % 1000:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
-    yield from own_rules(settings, *OFFERED)
+    yield from own_rules(settings, *OFFERED, own=_FALLS_BACK)
 
 
 def told(job: Job) -> dict[str, Any]:

@@ -70,6 +70,9 @@ class Connections(Table):
     inactivity: MaybePositiveSpan
     """Two who want nothing of each other for so long part, if the house is nearly full; "none":
     never."""
+    tcp_fallback: bool
+    """Whether an attempt over uTP that was not answered is made again at once over the host's TCP,
+    and later ones to that peer are over TCP, until one over uTP comes from there."""
 
 
 class Announce(Table):

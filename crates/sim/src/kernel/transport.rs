@@ -104,6 +104,11 @@ impl Transport {
     pub(crate) fn is_utp(&self) -> bool {
         matches!(self, Transport::Utp(_))
     }
+    /// Whether it is over uTP, and its other end did not answer for too long.
+    pub(crate) fn utp_timed_out(&self) -> bool {
+        let Transport::Utp(utp) = self else { return false };
+        matches!(utp.state(), utp::State::Closed { reason: utp::CloseReason::TimedOut })
+    }
     pub(crate) fn is_established(&self) -> bool {
         each!(self, t => t.is_established())
     }

@@ -622,6 +622,39 @@ fn a_swarm_over_utp_gets_its_file_and_its_packets_are_conserved() {
     assert!(arrived <= count("packets_sent") && count("packets_sent") - arrived < 200.0);
 }
 
+/// A SYN of libtorrent's uTP is sent once: where it or its answer is lost, the connection goes over TCP.
+#[test]
+fn who_is_not_reached_over_utp_is_connected_to_over_tcp() {
+    let opened = |falls_back: bool| {
+        let mut plan = flash_crowd(20, 1 << 20, kilobytes(50), path(Span::from_millis(100), 0.05));
+        let carrier = utp(&mut plan, "libtorrent");
+        plan.profiles = vec![flashcrowd_swarm::profile::named("libtorrent").expect("it exists")];
+        plan.profiles[0].connections.tcp_fallback = falls_back;
+        for index in 0..2 {
+            population(&mut plan, index).transport = Some(carrier);
+        }
+        let logged = LoggedConnections {
+            workloads: vec![0],
+            hosts: None,
+            from_ns: Span::ZERO,
+            to_ns: None,
+            packets: false,
+            metrics: false,
+            timers: false,
+        };
+        plan.measures.connections = Some(logged);
+        let tables = run(&plan, 3);
+        assert_eq!(outcome(&tables), ("completed".to_owned(), String::new()));
+        let ends = texts(&tables, "connections", "transport");
+        let over = |name: &str| ends.iter().filter(|it| *it == name).count() as f64 / 2.0;
+        (over("utp"), over("tcp"))
+    };
+    assert_eq!(opened(false).1, 0.0);
+    let (utp, tcp) = opened(true);
+    // 210 pairs, of which a tenth is expected (1 - 0.95^2).
+    assert!(utp >= 210.0 && (8.0..40.0).contains(&tcp), "{utp} over uTP, {tcp} over TCP");
+}
+
 #[test]
 fn a_tracker_goes_by_its_own_rules_whatever_clients_ask_first() {
     // A tracker that names nobody leaves everybody alone, and one that does brings all together; the

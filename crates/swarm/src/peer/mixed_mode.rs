@@ -65,9 +65,12 @@ impl Peer {
     /// This connection is over uTP; all others are over TCP. To be called before
     /// [`on_connected`](Peer::on_connected).
     pub fn is_over_utp(&mut self, conn: ConnId) {
-        if let Some(extras) = self.conns.get_mut(conn).and_then(|c| c.extras.as_mut()) {
+        let Some(c) = self.conns.get_mut(conn) else { return };
+        if let Some(extras) = &mut c.extras {
             extras.utp = true;
         }
+        let remote = c.remote;
+        self.utp_failed.retain(|failed| *failed != remote);
     }
     /// So many bytes went out, or came, with these headers.
     pub(super) fn count_transfer(&mut self, second: u64, (up, down): (u32, u32), headers: u32) {

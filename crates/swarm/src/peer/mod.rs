@@ -10,6 +10,7 @@ mod connection;
 mod download;
 mod exchange;
 mod extras;
+mod fallback;
 mod fast;
 mod mixed_mode;
 mod neighbours;
@@ -90,6 +91,8 @@ pub struct Peer {
     /// Peers that were named while there were enough connections, or that wait for their turn.
     candidates: Candidates,
     openings: Openings,
+    /// Those whom uTP did not reach.
+    utp_failed: Vec<PeerId>,
     reachable: bool,
     gone: bool,
     /// Whether blocks go over connections of their own.
@@ -176,6 +179,7 @@ impl Peer {
             open: 0,
             candidates: Candidates::new(id, profile.connections.candidates),
             openings: Openings::new(profile.connections.opened_at_once),
+            utp_failed: Vec::new(),
             reachable: false,
             gone: false,
             separate_data: false,
@@ -354,6 +358,14 @@ impl Peer {
     pub fn on_closed(&mut self, now: Time, conn: ConnId) {
         self.now = now;
         self.forget(now, conn);
+    }
+    /// The same of an own attempt over uTP that failed: another one follows over TCP at once, under the same
+    /// number, if the client does so.
+    pub fn on_utp_failed(&mut self, now: Time, conn: ConnId) {
+        self.now = now;
+        if !self.falls_back(now, conn) {
+            self.forget(now, conn);
+        }
     }
     /// One complete message arrived, in order.
     pub fn on_message(&mut self, now: Time, conn: ConnId, message: Message) {

@@ -16,7 +16,12 @@ impl Peer {
             return None;
         }
         if let Some((id, conn)) = self.conns.to(remote) {
-            if conn.stage != Stage::Opening || !conn.initiated || remote > self.id {
+            // Whoever connects anew has lost the first connection, of which no handshake came: a client does not
+            // know before whose it is (libtorrent: `peer_connection::attach_to_torrent`).
+            let given_up = !conn.initiated && !conn.is_open();
+            let both = conn.initiated && conn.stage == Stage::Opening;
+            let new_one_stays = given_up || both && remote < self.id;
+            if !new_one_stays {
                 return None;
             }
             self.close(now, id);
@@ -84,7 +89,8 @@ impl Peer {
         if self.conns.to(remote).is_none() {
             let conn = self.stranger(now, remote, true);
             let conn = self.conns.insert(conn);
-            self.actions.push_back(Action::Connect { conn, remote });
+            let tcp = self.utp_failed.contains(&remote);
+            self.actions.push_back(Action::Connect { conn, remote, tcp });
         }
     }
     fn stranger(&self, now: Time, remote: PeerId, initiated: bool) -> Conn {
@@ -156,8 +162,9 @@ impl Peer {
         if !c.choke_sent {
             self.record_end(id, &c, UnchokeEnd::Disconnected);
         }
-        // Two that are complete have nothing for each other.
-        if !(self.is_complete() && c.have.is_full() && c.is_open()) {
+        // Two that are complete have nothing for each other, and who never said a word is nobody.
+        let known = c.initiated || c.is_open();
+        if known && !(self.is_complete() && c.have.is_full() && c.is_open()) {
             self.remember_lost(now, c.remote, c.is_open());
         }
         if c.is_open() {

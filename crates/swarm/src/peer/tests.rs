@@ -4,6 +4,7 @@
 mod accounts;
 mod connections;
 mod exchange;
+mod fallback;
 mod fast;
 mod mixed_mode;
 mod ns2;

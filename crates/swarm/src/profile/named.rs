@@ -46,6 +46,7 @@ fn mainline() -> Profile {
             turnover_cutoff: 0.9,
             candidates: CandidateOrder::LastNamed,
             inactivity_ns: None,
+            tcp_fallback: false,
         },
         announce: Announce {
             check_ns: Span::from_secs(60),
@@ -231,6 +232,7 @@ fn libtorrent() -> Profile {
             turnover_ns: Some(Span::from_secs(300)),
             candidates: CandidateOrder::Canonical,
             inactivity_ns: Some(Span::from_secs(600)),
+            tcp_fallback: true,
             ..modern.connections
         },
         announce: Announce {

@@ -409,7 +409,7 @@ impl Swarm {
     fn carry_out(&mut self, peer: usize, action: Action) {
         let now = self.now;
         match action {
-            Action::Connect { conn, remote } => {
+            Action::Connect { conn, remote, tcp: _ } => {
                 self.sequence += 1;
                 let serial = self.sequence;
                 let from = (peer, conn);

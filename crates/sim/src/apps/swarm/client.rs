@@ -85,7 +85,7 @@ impl Swarms<'_> {
                 }
             }
             Action::OpenData { conn } => self.open_data(world, peer, conn),
-            Action::Connect { conn, remote } => self.connect(world, peer, conn, remote),
+            Action::Connect { conn, remote, tcp } => self.connect(world, peer, conn, remote, tcp),
             Action::Close { conn } => {
                 let sockets = self.peers[peer as usize].take_sockets(conn);
                 self.close_sockets(world, sockets, NO_SOCKET);
@@ -218,10 +218,19 @@ impl Swarms<'_> {
         }
     }
 
-    pub(super) fn connect(&mut self, world: &mut World, peer: u32, conn: ConnId, remote: PeerId) {
+    /// Opens a connection over what the population says, or over the host's own TCP stack.
+    pub(super) fn connect(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        conn: ConnId,
+        remote: PeerId,
+        tcp: bool,
+    ) {
         let state = &self.peers[peer as usize];
         let target = self.all[state.swarm as usize].members[remote.0 as usize];
         let transport = self.population(peer).and_then(|population| population.transport);
+        let transport = transport.filter(|it| !tcp || matches!(it, TransportChoice::Tcp(_)));
         let active = self.client(peer, End::Control { peer, conn }, transport);
         let passive = self.client(target, End::Listener { peer: target }, transport);
         let socket = world.open(active, passive);
@@ -432,8 +441,16 @@ impl Swarms<'_> {
     ) {
         let sockets = self.peers[peer as usize].take_sockets(conn);
         self.close_sockets(world, sockets, socket);
+        let end = world.sockets.get(socket);
+        let utp_failed = sockets.control == socket
+            && !end.connected_reported
+            && end.transport.as_ref().is_some_and(|transport| transport.utp_timed_out());
         if let Some(machine) = &mut self.peers[peer as usize].machine {
-            machine.on_closed(world.now, conn);
+            if utp_failed {
+                machine.on_utp_failed(world.now, conn);
+            } else {
+                machine.on_closed(world.now, conn);
+            }
             self.drain(world, peer);
         }
     }

@@ -12,6 +12,7 @@ enum Op {
     Accept(u32),
     Connected(u32, u64),
     Closed(u32),
+    UtpFailed(u32),
     Say(u32, Message),
     Answer(usize),
     Reject(usize),
@@ -78,6 +79,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (0u32..8).prop_map(Op::Accept),
         4 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::Connected(conn, space)),
         1 => conn().prop_map(Op::Closed),
+        1 => conn().prop_map(Op::UtpFailed),
         20 => (conn(), message).prop_map(|(conn, message)| Op::Say(conn, message)),
         12 => any::<usize>().prop_map(Op::Answer),
         2 => any::<usize>().prop_map(Op::Reject),
@@ -245,6 +247,13 @@ proptest! {
                     rig.data.remove(&ConnId(conn));
                     rig.asked.retain(|(other, _)| other.0 != conn);
                     rig.peer.on_closed(rig.now, ConnId(conn));
+                }
+                Op::UtpFailed(conn) => {
+                    let opening = |end: &(u64, bool)| !end.1;
+                    if rig.conns.get(&ConnId(conn)).is_some_and(opening) {
+                        rig.conns.remove(&ConnId(conn));
+                        rig.peer.on_utp_failed(rig.now, ConnId(conn));
+                    }
                 }
                 Op::Say(conn, message) => rig.peer.on_message(rig.now, ConnId(conn), message),
                 Op::Answer(which) => {
