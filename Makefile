@@ -39,7 +39,7 @@ CLOCKED := clocked or kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
-	tables questions docs wheel lock clean
+	tables questions docs wheel libutp lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ packetdrill: ## Our TCP against the packetdrill scripts below DIR
 test-slow: build ## The tests marked slow, and those that cargo test ignores
 	cargo test $(CRATES) --tests --locked -- --ignored
 	$(BIN)/pytest -m slow
+
+libutp: build ## The reference uTP as a program of transfers (flashcrowd-libutp), beside the flashcrowd command
+	cargo install --quiet --locked --no-track --force --path crates/oracle --bin flashcrowd-libutp --root .venv
 
 SEED ?= $(shell date +%s)
 test-surprise: build ## Property tests with 3,000 fresh examples each; SEED=... repeats a run

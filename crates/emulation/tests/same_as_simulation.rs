@@ -7,10 +7,10 @@ mod any_link;
 mod networks;
 
 use any_link::{any_core, any_framing, any_queue};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Quantiles, Span, Time};
 use flashcrowd_emulation::{LinkRow, Network};
-use flashcrowd_link::{Conditions, Queue};
-use flashcrowd_plan::{Change, Plan, What};
+use flashcrowd_link::{Conditions, Jitter, JitterShape, Queue, Trace};
+use flashcrowd_plan::{Change, Draw, DrawnDelay, Plan, What};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use networks::{line, network, rate};
 use proptest::prelude::*;
@@ -78,7 +78,8 @@ fn replayed(plan: &Plan, seed: u64, seen: &[Seen], end: Time) -> (Vec<Seen>, Vec
         network.buffer()[..packet.bytes.len()].copy_from_slice(&packet.bytes);
         network.send(at, packet.host, packet.peer, packet.bytes.len());
     }
-    run(&mut network, end);
+    // At the last instant itself the simulation does nothing more.
+    run(&mut network, Time::from_nanos(end.nanos() - 1));
     let links = network.report().links;
     let seen = |(host, t_ns, bytes): (u32, u64, Vec<u8>)| {
         let peer = u32::from(bytes[15]) - 1; // The simulator's addresses are 10.0.0.1 and on.
@@ -160,6 +161,69 @@ fn two_packets_at_one_nanosecond_have_one_order() {
     hold_together(&plan, 7_958_178_620_545_595_394);
 }
 
+/// What else a plan's network may say: a line that varies, delays and losses that are drawn, jitter in order.
+#[derive(Clone, Debug)]
+struct Variety {
+    trace: Option<Trace>,
+    draws: bool,
+    in_order: bool,
+}
+
+fn any_variety() -> impl Strategy<Value = Variety> {
+    let piece = (200_000_003u64..900_000_000, 1_000_003u64..9_000_000);
+    let rates = (prop::collection::vec(piece, 1..4), any::<bool>()).prop_map(|(pieces, again)| {
+        let mut at = Span::ZERO;
+        let mut points = vec![(at, 4_000_037)];
+        for (after, bps) in pieces {
+            at += Span::from_nanos(after);
+            points.push((at, bps));
+        }
+        let length = again.then(|| at + Span::from_nanos(300_000_007));
+        Trace::rates(&points, length).expect("a trace")
+    });
+    let opportunities = prop::collection::vec(1u64..6, 100..200).prop_map(|gaps| {
+        let at = gaps.iter().scan(0, |at, gap| {
+            *at += gap;
+            Some(*at)
+        });
+        Trace::opportunities(&at.collect::<Vec<_>>(), 1504).expect("a trace")
+    });
+    let trace = prop_oneof![Just(None), rates.prop_map(Some), opportunities.prop_map(Some)];
+    (trace, any::<bool>(), any::<bool>()).prop_map(|(trace, draws, in_order)| Variety {
+        trace,
+        draws,
+        in_order,
+    })
+}
+
+/// Makes a plan's network so.
+fn vary(plan: &mut Plan, variety: Variety) {
+    if let Some(trace) = variety.trace {
+        plan.network.traces = vec![trace];
+        plan.network.links[0].trace = Some(0);
+        plan.network.links[0].conditions.rate_bps = None;
+    }
+    if variety.draws {
+        let rtt_s = Quantiles::new(vec![(0.0, 0.01), (0.5, 0.03), (1.0, 0.11)]);
+        let loss = Quantiles::new(vec![(0.0, 0.0), (1.0, 0.05)]);
+        plan.network.cores[0].draw = Some(Draw { rtt_s, loss });
+        let (least_ns, most_ns) = (Span::from_nanos(1_000_033), Span::from_nanos(9_000_011));
+        for (number, lines) in (0..).zip(plan.network.links[1..].chunks_mut(2)) {
+            for line in lines {
+                line.delay = Some(DrawnDelay { number, least_ns, most_ns });
+            }
+        }
+    }
+    if variety.in_order {
+        // At the last step of a way: of two packets that are due at one instant nothing says which is first.
+        let spread_ns = Span::from_nanos(3_000_017);
+        let jitter = Jitter { shape: JitterShape::Normal, spread_ns, reorder: false };
+        for host in &plan.network.hosts {
+            plan.network.links[host.down[0] as usize].conditions.jitter = Some(jitter);
+        }
+    }
+}
+
 proptest! {
     // The same networks each time.
     #![proptest_config(ProptestConfig {
@@ -185,6 +249,20 @@ proptest! {
         if let Some((bps, delay)) = changes {
             change(&mut plan, bps, delay);
         }
+        let (sent, _) = hold_together(&plan, seed);
+        prop_assert!(sent > 100);
+    }
+    #[test]
+    fn so_they_are_on_lines_that_vary(
+        seed in any::<u64>(),
+        hosts in 2u32..6,
+        queue in any_queue(),
+        core in any_core(),
+        variety in any_variety(),
+    ) {
+        let shared = Conditions { rate_bps: rate(5_000_011), queue, ..line() };
+        let mut plan = network(hosts, line(), shared, core);
+        vary(&mut plan, variety);
         let (sent, _) = hold_together(&plan, seed);
         prop_assert!(sent > 100);
     }

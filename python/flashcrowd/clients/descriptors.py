@@ -15,11 +15,15 @@ _PROCESS = 4
 
 
 def needed(plan: Mapping[str, Any], workload: int) -> int:
-    """How many files this process has open at most while it plays a swarm."""
-    populations = plan["workloads"][workload]["populations"]
-    peers = sum(len(population["hosts"]) for population in populations)
-    total = _BASE
-    for population in populations:
+    """How many files this process has open at most while it plays a swarm and those before it."""
+    swarms = [it for it in plan["workloads"][: workload + 1] if it["kind"] == "swarm"]
+    return _BASE + sum(_of_swarm(plan, swarm) for swarm in swarms)
+
+
+def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any]) -> int:
+    peers = sum(len(population["hosts"]) for population in swarm["populations"])
+    total = 0
+    for population in swarm["populations"]:
         each = _PROCESS
         if (population.get("program") or EMBEDDED) == EMBEDDED:
             profile = plan["profiles"][population["profile"]]
@@ -39,11 +43,18 @@ def raise_limit() -> None:
 
 
 def refusal(plan: Mapping[str, Any], workload: int) -> str | None:
-    """Why a swarm has too many connections for this process; None if it has not."""
+    """Why a swarm has too many connections for this process; None if it has not.
+
+    All swarms of a plan are played by one process: one that fits in by itself may not
+    beside others.
+    """
     need, most = needed(plan, workload), allowed()
     if need <= most:
         return None
+    beside = any(it["kind"] == "swarm" for it in plan["workloads"][:workload])
+    included = ", those of the swarms before it included" if beside else ""
     return (
-        f"workloads.{plan['workloads'][workload]['name']}: {need} files would be open at once, and "
-        f"{most} may be; raise the limit (ulimit -Hn {need}) or lower connections.max_connections"
+        f"workloads.{plan['workloads'][workload]['name']}: {need} files would be open at once"
+        f"{included}, and {most} may be; raise the limit (ulimit -Hn {need}) or lower "
+        "connections.max_connections"
     )

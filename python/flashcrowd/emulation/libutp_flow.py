@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,18 +22,15 @@ from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.utp_differences import differences, untold
 
 DRIVER = "flashcrowd-libutp"
-REMEDY = (
-    f"cargo build --release -p flashcrowd-oracle --bin {DRIVER}, in a checkout and with a C++ "
-    "compiler; then put target/release on PATH"
-)
+REMEDY = "run make libutp in a checkout, which needs a C++ compiler"
 READY_S = 10.0
 _SAMPLE_S = 0.02
 
 
 @cache
 def found() -> Found | None:
-    """The driver, if it is on the path; its digest says which libutp it has."""
-    path = shutil.which(DRIVER)
+    """The driver, if it is on the path or beside `flashcrowd`; its digest says of which libutp."""
+    path = shutil.which(DRIVER) or shutil.which(DRIVER, path=Path(sys.executable).parent)
     if path is None:
         return None
     try:
