@@ -33,10 +33,14 @@ def congested(algorithm: str) -> socket.socket:
     """
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     wanted = algorithm.encode()
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted)
-    there = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
-    if there != wanted:
-        raise OtherController(f"asked for {algorithm}, the kernel uses {there.decode()}")
+    try:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted)
+        there = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+        if there != wanted:
+            raise OtherController(f"asked for {algorithm}, the kernel uses {there.decode()}")
+    except OSError:
+        made.close()
+        raise
     return made
 
 
