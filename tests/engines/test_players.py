@@ -113,7 +113,7 @@ def test_a_program_that_is_not_there_is_named_with_its_remedy(
 ) -> None:
     monkeypatch.setattr(players.Player, "found", lambda _: None)
     (said,) = players.missing(planned(tmp_path, program="libutp"))
-    assert "libutp is not installed; cargo build" in said
+    assert "libutp is not installed; run make libutp" in said
     assert list(players.missing(planned(tmp_path))) == []
     assert list(players.missing(planned(tmp_path, program="libutp", flows=0))) == []
 
