@@ -6,18 +6,19 @@ use crate::{Action, ConnId};
 use flashcrowd_base::Time;
 
 impl Peer {
-    /// Tries over TCP whom uTP did not reach, and remembers it for later attempts. Whether it does: not for a
-    /// connection that somebody else opened, nor for one that was there.
-    pub(super) fn falls_back(&mut self, now: Time, id: ConnId) -> bool {
-        let Some(c) = self.conns.get_mut(id) else { return false };
+    /// Nobody answered this attempt over uTP. To be called in place of [`on_closed`](Peer::on_closed): a client
+    /// that falls back tries again over TCP at once, under the same number, and remembers it for later attempts.
+    pub fn on_utp_failed(&mut self, now: Time, conn: ConnId) {
+        self.now = now;
         let falls_back = self.profile.connections.tcp_fallback && !self.gone;
-        if !(falls_back && c.initiated && c.stage == Stage::Opening) {
-            return false;
+        match self.conns.get_mut(conn) {
+            Some(c) if falls_back && c.initiated && c.stage == Stage::Opening => {
+                c.last_heard = now;
+                let remote = c.remote;
+                self.utp_failed.push(remote);
+                self.actions.push_back(Action::Connect { conn, remote, tcp: true });
+            }
+            _ => self.forget(now, conn),
         }
-        c.last_heard = now;
-        let remote = c.remote;
-        self.utp_failed.push(remote);
-        self.actions.push_back(Action::Connect { conn: id, remote, tcp: true });
-        true
     }
 }

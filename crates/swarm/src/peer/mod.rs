@@ -359,14 +359,6 @@ impl Peer {
         self.now = now;
         self.forget(now, conn);
     }
-    /// The same of an own attempt over uTP that failed: another one follows over TCP at once, under the same
-    /// number, if the client does so.
-    pub fn on_utp_failed(&mut self, now: Time, conn: ConnId) {
-        self.now = now;
-        if !self.falls_back(now, conn) {
-            self.forget(now, conn);
-        }
-    }
     /// One complete message arrived, in order.
     pub fn on_message(&mut self, now: Time, conn: ConnId, message: Message) {
         self.now = now;

@@ -218,7 +218,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// Opens a connection over what the population says, or over the host's own TCP stack.
+    /// Opens a connection over what the population says; with `tcp` over the host's own TCP stack.
     pub(super) fn connect(
         &mut self,
         world: &mut World,
@@ -229,8 +229,8 @@ impl Swarms<'_> {
     ) {
         let state = &self.peers[peer as usize];
         let target = self.all[state.swarm as usize].members[remote.0 as usize];
-        let transport = self.population(peer).and_then(|population| population.transport);
-        let transport = transport.filter(|it| !tcp || matches!(it, TransportChoice::Tcp(_)));
+        let preferred = self.population(peer).filter(|_| !tcp);
+        let transport = preferred.and_then(|population| population.transport);
         let active = self.client(peer, End::Control { peer, conn }, transport);
         let passive = self.client(target, End::Listener { peer: target }, transport);
         let socket = world.open(active, passive);
