@@ -165,6 +165,19 @@ def test_a_client_whose_port_is_taken_is_told_with_its_last_lines(
                 play(swarm)
 
 
+def test_what_a_killed_program_keeps_outside_of_its_folder_goes(tmp_path: Path):
+    testbed.needs("transmission")
+    with testbed.bridged(3) as places:
+        swarm = _began(places, tmp_path / "r", "transmission", "transmission")
+        try:
+            noted = [Path(it.read_text().strip()) for it in tmp_path.rglob("elsewhere")]
+            assert len(noted) == 2
+            assert all(it.exists() for it in noted)
+        finally:
+            swarm.close()
+        assert not any(it.exists() for it in noted)
+
+
 def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     testbed.needs("aria2")
     monkeypatch.setattr(daemon, "HUNG_S", 1.0)

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from flashcrowd.clients import kernel
+from flashcrowd.clients import elsewhere, kernel
 from flashcrowd.clients.client import HUNG_S, Client, ClientFailed, Found, Job, Progress
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
@@ -205,6 +205,7 @@ class Daemon(Client):
             self.http.close()
         if self._process is not None:
             self._process.kill()
+        elsewhere.remove(self.job.folder)
 
     @property
     def how_it_ended(self) -> str:

@@ -8,12 +8,14 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.clients import reach
 from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.clients import elsewhere
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
@@ -120,8 +122,12 @@ class Transmission(Daemon):
         self.start([program, "--foreground", "--config-dir", job.folder])
 
     def is_up(self) -> bool:
-        """Whether it answers."""
-        return self._http.is_up()
+        """Whether it answers; the first answer has its token."""
+        if not self._http.is_up():
+            return False
+        if not self._token:
+            self._call("session-get", fields=["version"])
+        return True
 
     def add(self) -> None:
         """Give it the torrent. A seed hashes its file first."""
@@ -163,6 +169,8 @@ class Transmission(Daemon):
         if status == 409:
             # The daemon's guard against forged requests: the token comes with the refusal.
             self._token = given.get(_TOKEN, "")
+            # It locks a file of this name, by which others know that it runs on their machine.
+            elsewhere.note(self.job.folder, Path(f"/tmp/tr_session_id_{self._token}"))
             status, given, body = self._post(message)
         try:
             answer = json.loads(body)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashcrowd.clients import elsewhere
+
 PREFIX = "flashcrowd-lab-"
 _PATIENCE_S = 5.0
 """Programs that were killed a moment ago may still be ending."""
@@ -32,6 +34,7 @@ def scratch() -> Iterator[Path]:
         yield folder
     finally:
         end = time.monotonic() + _PATIENCE_S
+        elsewhere.remove(folder)
         while folder.exists() and time.monotonic() < end:
             shutil.rmtree(folder, ignore_errors=True)
             if folder.exists():
@@ -64,6 +67,7 @@ def _sweep() -> None:
         except BlockingIOError:
             continue
         else:
+            elsewhere.remove(folder)
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(lock)
