@@ -77,6 +77,24 @@ fn main() {
         });
         println!("growth of the time per packet from 100 to 1000 peers: x {:.2}", large / small);
     }
+    // Small enough for a profiler that counts instructions: by name only.
+    let counted = |name: &str| chosen.iter().any(|arg| arg == name);
+    if counted("counted-star") {
+        measure("star of 20 hosts x 4 CUBIC flows, 40 s", &star(20, 4, 40));
+    }
+    if counted("counted-swarm") {
+        measure(
+            "60 leechers x 2 MiB, 20 KB/s, 400 ms",
+            &flash_crowd(60, 2 << 20, kilobytes(20), far()),
+        );
+    }
+    if counted("counted-lossy") {
+        let lossy = path(Span::from_millis(50), 0.01);
+        measure(
+            "60 leechers x 2 MiB, 100 KB/s, 50 ms, 1 % loss",
+            &flash_crowd(60, 2 << 20, kilobytes(100), lossy),
+        );
+    }
     // Takes minutes: by name only.
     if chosen.iter().any(|name| name == "city") {
         let crowd = flash_crowd(10_000, 10 << 20, kilobytes(20), far());

@@ -224,7 +224,7 @@ class _Execution:
                 done = one.done(worker)
                 self.groups.learn(one.run.point, one.cost["wall_s"])
                 self.waiting.append(done)
-                self.waiting_bytes += sum(table.nbytes for table in done.tables.values())
+                self.waiting_bytes += done.size
                 self.finished += 1
             if outcome.failure is not None:
                 failures.append(outcome.failure)

@@ -24,6 +24,7 @@ class Simulator:
         self.force = False
         self.repeat_invalid = 0
         self._plans = _core.PlanReader()
+        self._empty: dict[tuple[str, ...], pa.Table] = {}
 
     def handle(self) -> _core.RunHandle:
         """A handle on one run."""
@@ -46,8 +47,6 @@ class Simulator:
 
     def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""
-        import pyarrow as pa  # late: `check` needs no tables
-
         try:
             tables = _core.simulate(plan_json, seed, handle)
         except _core.Cancelled:
@@ -61,7 +60,18 @@ class Simulator:
                 f"  flashcrowd {build['version']}, engine {build['engine']}, "
                 f"plan {digest(plan_json)}, seed {seed}"
             ) from None
-        return {name: pa.table(table) for name, table in tables.items()}
+        return {name: self._arrow(name, table) for name, table in tables.items()}
+
+    def _arrow(self, name: str, table: _core.Table) -> pa.Table:
+        """A table for others. Of thirty most are empty, and one of each will do for all runs."""
+        import pyarrow as pa  # late: `check` needs no tables
+
+        if len(table):
+            return pa.table(table)
+        key = (name, *table.column_names)
+        if key not in self._empty:
+            self._empty[key] = pa.table(table)
+        return self._empty[key]
 
     def finish(self) -> Mapping[str, Any]:
         """Nothing is to be kept."""

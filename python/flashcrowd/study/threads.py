@@ -166,5 +166,5 @@ class _Execution:
                 with self.lock:
                     del self.running[worker]
             batch.append(done)
-            size += sum(table.nbytes for table in done.tables.values())
+            size += done.size
         return batch
