@@ -1,6 +1,6 @@
 //! The headline numbers: a whole swarm and a star of bulk TCP flows, on one core.
 //!
-//! `cargo bench -p flashcrowd-sim --features huge-pages --bench headline [-- crowd | star | libtorrent | adsl | growth | city]`
+//! `cargo bench -p flashcrowd-sim --features huge-pages --bench headline [-- crowd | star | libtorrent | adsl | growth | city | counted-…]`
 //! prints seconds, packets delivered end to end per second, and peak memory.
 //! `benches/README.md` keeps the results.
 
@@ -50,7 +50,8 @@ fn peak_megabytes() -> f64 {
 fn main() {
     let chosen: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|arg| arg == name);
+    let named = |name: &str| chosen.iter().any(|arg| arg == name);
+    let wanted = |name: &str| chosen.is_empty() || named(name);
     let far = || path(Span::from_millis(400), 0.0);
     if wanted("libtorrent") {
         let crowd = flash_crowd(300, 10_500_000, kilobytes(100), path(Span::from_millis(50), 0.0));
@@ -78,17 +79,16 @@ fn main() {
         println!("growth of the time per packet from 100 to 1000 peers: x {:.2}", large / small);
     }
     // Small enough for a profiler that counts instructions: by name only.
-    let counted = |name: &str| chosen.iter().any(|arg| arg == name);
-    if counted("counted-star") {
+    if named("counted-star") {
         measure("star of 20 hosts x 4 CUBIC flows, 40 s", &star(20, 4, 40));
     }
-    if counted("counted-swarm") {
+    if named("counted-swarm") {
         measure(
             "60 leechers x 2 MiB, 20 KB/s, 400 ms",
             &flash_crowd(60, 2 << 20, kilobytes(20), far()),
         );
     }
-    if counted("counted-lossy") {
+    if named("counted-lossy") {
         let lossy = path(Span::from_millis(50), 0.01);
         measure(
             "60 leechers x 2 MiB, 100 KB/s, 50 ms, 1 % loss",
@@ -96,7 +96,7 @@ fn main() {
         );
     }
     // Takes minutes: by name only.
-    if chosen.iter().any(|name| name == "city") {
+    if named("city") {
         let crowd = flash_crowd(10_000, 10 << 20, kilobytes(20), far());
         measure("10,000 leechers x 10 MiB, 20 KB/s, 400 ms", &crowd);
     }
