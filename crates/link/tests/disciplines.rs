@@ -316,6 +316,17 @@ fn losses_are_the_same_with_and_without_a_discipline() {
     }
 }
 
+/// Drop-tail knows when a packet departs; all others say so when it does.
+#[test]
+fn a_managed_queue_decides_when_packets_leave() {
+    for (queue, _) in queues() {
+        let managed = queue.is_managed();
+        let mut world = World::new(queue, None);
+        world.offer(1000, 1, Ecn::NotEct);
+        assert_eq!(world.count(|fate| matches!(fate, Fate::Due(_))) == 0, managed);
+    }
+}
+
 /// With a queue that stands, `waited` and `max_packets` are counted as for drop-tail.
 #[test]
 fn waits_are_counted_as_for_drop_tail() {

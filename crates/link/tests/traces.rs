@@ -196,6 +196,27 @@ fn a_trace_begins_when_the_link_gets_it() {
     }
 }
 
+/// Rounds in which nothing was sent count from when the trace began, however many there were.
+#[test]
+fn a_long_pause_keeps_the_phase_of_the_trace() {
+    let mut line = Line::new(at_rate(1_000_000));
+    line.change(105, following(opportunities(&[5, 20])));
+    // Rounds of 20 ms from 105 on: the 496th begins at 10,005.
+    assert_eq!([10_007, 10_012].map(|now| line.offer(now, 1500)), [10_010.0, 10_025.0]);
+}
+
+/// The wait of each packet is until the one before it has been sent: half of the first one is when the
+/// second trace halves the rate, and its end moves from 12 to 18 ms.
+#[test]
+fn another_trace_changes_what_packets_waited() {
+    let mut line = Line::new(following(rates(&[(0, 1_000_000)], None)));
+    assert_eq!([0; 3].map(|now| line.offer(now, 1500)), [12.0, 24.0, 36.0]);
+    assert_eq!(line.link.counters().waited, ms(12 + 24));
+    let moved = line.change(6, following(rates(&[(0, 500_000)], None)));
+    assert_eq!(moved, [(1, 18.0), (2, 42.0), (3, 66.0)]);
+    assert_eq!(line.link.counters().waited, ms(18 + 42));
+}
+
 #[test]
 fn what_is_left_of_a_packet_follows_the_new_rate() {
     // Opportunities at 10 and 20 ms: the first 1500 of 3000 bytes are gone at 12 ms.

@@ -39,6 +39,19 @@ fn packets_are_serialised_one_after_the_other() {
     assert_eq!(link.counters().waited, Span::from_millis(12));
 }
 
+/// A discipline's packets wait behind the one in transmission, as those of a plain queue do.
+#[test]
+fn the_delay_of_a_discipline_is_that_of_its_packets() {
+    let line = Conditions { queue: crate::CoDel::default().into(), ..megabit(None) };
+    let mut link = direction();
+    for tag in 1..4 {
+        assert_eq!(offer(&mut link, &line, at(0), 1500, tag), Outcome::Queued);
+    }
+    assert_eq!(link.queueing_delay(&line, at(0)), Span::from_millis(36));
+    link.dequeue(&line, at(0), &mut |_, _| panic!("nothing is dropped"));
+    assert_eq!(link.queueing_delay(&line, at(4)), Span::from_millis(32));
+}
+
 #[test]
 fn a_full_queue_drops_the_newcomer() {
     let (mut link, line) = (direction(), megabit(Some(2)));

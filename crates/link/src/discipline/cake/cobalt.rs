@@ -147,6 +147,17 @@ mod tests {
         assert_eq!(cobalt.count, 7);
     }
 
+    /// After a pause the drops that were due then are made up for, one a packet, and the schedule is kept.
+    #[test]
+    fn late_drops_keep_their_schedule() {
+        let mut cobalt = Cobalt::default();
+        drops(&mut cobalt, 0, 999..1000);
+        drops(&mut cobalt, 50, 1000..1001);
+        // Those of 1100, 1171, 1229 and 1279.
+        let found = drops(&mut cobalt, 50, 1300..1330);
+        assert_eq!(found, [1300, 1301, 1302, 1303, 1324]);
+    }
+
     /// And it goes back by the same steps when the wait is short again.
     #[test]
     fn the_rate_of_drops_decays() {

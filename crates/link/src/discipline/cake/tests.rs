@@ -106,6 +106,47 @@ fn a_turn_is_a_quantum_of_bytes() {
     }
 }
 
+/// Two flows of a host are in bulk: the first turn of a third one is half a quantum.
+#[test]
+fn a_new_flow_begins_with_its_share_of_its_host() {
+    for (isolation, packets) in [(Isolation::Flows, 6), (Isolation::DualSrchost, 3)] {
+        let mut line = line(Cake { isolation, ..Cake::default() });
+        let flow = |connection| Flow { connection, source: 7, target: connection as u32 };
+        for connection in [1, 2].repeat(30) {
+            line.offer_from(flow(connection), 300, None);
+        }
+        line.order(17);
+        for _ in 0..10 {
+            line.offer_from(flow(3), 300, None);
+        }
+        let order = line.order(12);
+        let turn = order.iter().skip_while(|&&it| it != 3).take_while(|&&it| it == 3);
+        assert_eq!(turn.count(), packets, "{isolation:?}: {order:?}");
+    }
+}
+
+/// Flows whose hashes name one queue wait in queues of their own.
+#[test]
+fn flows_that_meet_in_the_hash_are_told_apart() {
+    let params = Cake { isolation: Isolation::Flows, ..Cake::default() };
+    let (mut cake, mut pool) = (CakeQueue::new(&params, 5), Pool::default());
+    let like = line(params.clone()).held(1, 1000, Time::START);
+    let place = |packet: &Held| {
+        let hash = (mix(params.isolation.key(packet) ^ 5) >> 32) as u32;
+        hash % hash::QUEUES
+    };
+    let meeting: Vec<Held> = (0..10_000)
+        .map(|connection| Held { flow: Flow { connection, ..Flow::default() }, ..like })
+        .filter(|packet| place(packet) == 77)
+        .take(8)
+        .collect();
+    assert_eq!(meeting.len(), 8);
+    for packet in meeting {
+        cake.push(&params, &mut pool, packet);
+    }
+    assert_eq!(cake.lists().count(), 8);
+}
+
 #[test]
 fn a_sparse_flow_comes_first_and_blind_queues_keep_the_order() {
     for (isolation, place) in [(Isolation::TripleIsolate, 0), (Isolation::Flowblind, 20)] {
