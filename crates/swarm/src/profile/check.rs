@@ -327,9 +327,10 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_form_of_a_profile_is_known() {
-        insta::assert_snapshot!(
-            serde_json::to_string_pretty(&named("mainline-4.0.2").unwrap()).unwrap()
-        );
+    fn the_wire_form_of_every_profile_is_known() {
+        for profile in all() {
+            let text = serde_json::to_string_pretty(&profile).unwrap();
+            insta::assert_snapshot!(profile.name.as_str(), text);
+        }
     }
 }

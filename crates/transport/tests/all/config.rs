@@ -223,3 +223,10 @@ fn tcp_is_bounded() {
         .between("syn_retries", |c, x| c.syn_retries = x as u32, 0, 100)
         .between("data_retries", |c, x| c.data_retries = x as u32, 0, 100);
 }
+
+/// Every value of every configuration that ships: each has its source beside it, so that a change is meant.
+#[test]
+fn configurations_that_ship_are_known() {
+    insta::assert_debug_snapshot!("tcp", tcp::profiles::all());
+    insta::assert_debug_snapshot!("utp", utp::profiles::all());
+}
