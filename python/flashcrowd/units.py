@@ -98,7 +98,7 @@ class Quantity:
         made = cls.__new__(cls)
         made.amount, made.unit = Fraction(amount), ""
         made._check(made.amount)
-        made.unit = made._shortest_unit()
+        made.unit = _shortest_unit(cls, made.amount)
         return made
 
     @classmethod
@@ -208,15 +208,6 @@ class Quantity:
             return f"{mended}?"
         return f"there is no unit {visible(quoted(unit))}"
 
-    def _shortest_unit(self) -> str:
-        def rank(unit: str) -> tuple[int, Fraction]:
-            number = _decimal(self.amount / self.units[unit])
-            if number is None or (self.amount < self.units[unit]):
-                return 1000, self.units[unit]
-            return len(number) + 2 * ("." in number), -self.units[unit]
-
-        return min(self.units, key=rank) if self.amount else self.usual[0]
-
     def __str__(self) -> str:
         number = _decimal(self.amount / self.units[self.unit])
         return f"{number} {self.unit}"
@@ -264,6 +255,19 @@ class Quantity:
 def _parsed(kind: type[Quantity], text: str) -> tuple[Fraction, str]:
     """Amount and unit of a text: the points of a sweep have the same texts many times."""
     return kind._parse(text)
+
+
+@lru_cache(maxsize=4096)
+def _shortest_unit(kind: type[Quantity], amount: Fraction) -> str:
+    """The unit in which an amount is shortest: profiles and defaults have few that differ."""
+
+    def rank(unit: str) -> tuple[int, Fraction]:
+        number = _decimal(amount / kind.units[unit])
+        if number is None or (amount < kind.units[unit]):
+            return 1000, kind.units[unit]
+        return len(number) + 2 * ("." in number), -kind.units[unit]
+
+    return min(kind.units, key=rank) if amount else kind.usual[0]
 
 
 QuantityT = TypeVar("QuantityT", bound=Quantity)

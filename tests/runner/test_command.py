@@ -54,6 +54,15 @@ def test_runs_and_names_the_folder(study: Path) -> None:
     assert (study.parent / "results" / "small" / "tables" / "downloads.parquet").exists()
 
 
+def test_a_run_does_not_load_pandas(study: Path) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", "flashcrowd", "run", study, "--report"]
+    run = subprocess.run(words, check=True, capture_output=True, text=True, cwd=study.parent)
+    lines = (line.rsplit("|", 1) for line in run.stderr.splitlines() if "import time" in line)
+    loaded = {line[-1].strip().partition(".")[0] for line in lines if "." in line[-1]}
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded, "beyond the attempt to load it"
+
+
 def test_bytes_do_not_depend_on_jobs_or_process(study: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
         assert done("run", study, "--quiet", "--jobs", jobs, "--out", tmp_path / str(jobs))[0] == 0

@@ -9,8 +9,7 @@ mod common;
 
 use common::{adsl_swarm, flash_crowd, kilobytes, numbers, path, star, texts};
 use flashcrowd_base::Span;
-use flashcrowd_plan::Plan;
-use flashcrowd_plan::TransportChoice;
+use flashcrowd_plan::{Plan, TransportChoice, Workload};
 use flashcrowd_sim::{RunHandle, simulate};
 
 /// The extension module's.
@@ -81,6 +80,16 @@ fn main() {
     // Small enough for a profiler that counts instructions: by name only.
     if named("counted-star") {
         measure("star of 20 hosts x 4 CUBIC flows, 40 s", &star(20, 4, 40));
+    }
+    if named("counted-utp") {
+        let mut plan = star(20, 4, 40);
+        plan.utps = vec![flashcrowd_transport::utp::profiles::libtorrent()];
+        for workload in &mut plan.workloads {
+            if let Workload::Transfer(flow) = workload {
+                flow.transport = Some(TransportChoice::Utp(0));
+            }
+        }
+        measure("star of 20 hosts x 4 uTP flows, 40 s", &plan);
     }
     if named("counted-swarm") {
         measure(
