@@ -471,6 +471,21 @@ mod tests {
         assert_eq!(picker.fresh(lacks), Some(3), "the rarest that nobody was asked for");
     }
 
+    #[test]
+    fn a_web_seed_begins_at_a_random_piece_while_nothing_is_here_or_under_way() {
+        let (mut picker, mut stream) = graded(rules(), 0);
+        let mut begins = [0; 10];
+        for _ in 0..1000 {
+            begins[picker.gap(None, 1, &mut stream, |_| true).unwrap().start as usize] += 1;
+        }
+        assert!(begins.iter().all(|count| *count > 60), "{begins:?}");
+        picker.requested(7, true);
+        assert_eq!(picker.gap(None, 3, &mut stream, |_| true), Some(0..3), "the longest gap");
+        let (picker, mut stream) = graded(rules(), 1);
+        let lacks = |piece| piece != 9;
+        assert_eq!(picker.gap(None, 100, &mut stream, lacks), Some(0..9), "piece 9 is here");
+    }
+
     fn today() -> Rules {
         named("libtorrent").unwrap().picker
     }

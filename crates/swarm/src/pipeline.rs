@@ -152,6 +152,44 @@ mod tests {
     }
 
     #[test]
+    fn no_rule_goes_beyond_the_longest_queue_or_asks_for_nothing() {
+        let mut rules = named("mainline-4.0.2").unwrap().requests;
+        for max_queue in [0, 1, 4] {
+            rules.max_queue = max_queue;
+            for backlog in [
+                RequestPipeline::Mainline { initial: 10 },
+                RequestPipeline::Fixed(5),
+                RequestPipeline::SlowStart { queue_time_ns: Span::ZERO, first: 5, min: 2, max: 9 },
+                RequestPipeline::QueueTime { queue_time_ns: Span::ZERO, min: 5, max: 9 },
+            ] {
+                rules.backlog = backlog;
+                let slow_start = RequestSlowStart::new(Time::START);
+                let depth = depth(&rules, Pace { rate: 1e6, snubbed: false, slow_start });
+                assert_eq!(depth, PipelineDepth::flat(max_queue.max(1)), "{:?}", rules.backlog);
+            }
+        }
+        rules.backlog = RequestPipeline::Fixed(0);
+        assert_eq!(stream_depth(&rules, 1e6, RequestSlowStart::new(Time::START)), 1);
+    }
+
+    #[test]
+    fn a_slow_start_ends_with_a_second_that_brings_no_more_than_5000_bytes_more() {
+        for (more, over) in [(5000, true), (5001, false)] {
+            let mut slow_start = RequestSlowStart::new(Time::START);
+            let at = |millis| Time::START + Span::from_millis(millis);
+            for (millis, bytes) in [(999, 16_000), (1000, 16_000 + more), (2000, 1)] {
+                slow_start.block(at(millis), bytes);
+            }
+            for name in ["modern", "libtorrent"] {
+                let rules = named(name).unwrap().requests;
+                // Three seconds, or two and one for each block.
+                let expected = if over { 18 } else { 5 };
+                assert_eq!(stream_depth(&rules, 100_000.0, slow_start), expected, "{name} {more}");
+            }
+        }
+    }
+
+    #[test]
     fn modern_keeps_three_seconds_after_its_slow_start_and_one_request_while_snubbed() {
         let rules = named("modern").unwrap().requests;
         let mut slow_start = RequestSlowStart::new(Time::START);

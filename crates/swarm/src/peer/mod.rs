@@ -227,9 +227,10 @@ impl Peer {
     }
 
     /// Lets the blocks that this peer uploads go over a connection of their own to each neighbour
-    /// ([`Action::OpenData`], [`Action::WriteData`]). A message is never behind a block then. To the
-    /// receiver a block is a message like others: the driver brings it with
-    /// [`on_message`](Peer::on_message). To be called before anything else.
+    /// ([`Action::OpenData`], [`Action::WriteData`]). No message is behind a block then, but of a client
+    /// with quotas, which has one send buffer for both and fills it in order. To the receiver a block
+    /// is a message like others: the driver brings it with [`on_message`](Peer::on_message). To be
+    /// called before anything else.
     pub fn with_data_connections(mut self) -> Peer {
         self.separate_data = true;
         self

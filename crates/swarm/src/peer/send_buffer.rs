@@ -245,6 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn a_message_without_room_behind_the_others_asks_for_them_and_itself() {
+        let rules = named("libtorrent").unwrap().limiter.quota;
+        let mut buffer = SendBuffer::default();
+        let mut asks_for = |messages| {
+            (0..messages).for_each(|_| buffer.push(Message::Unchoke));
+            buffer.lacks(0, 500, &rules)
+        };
+        assert_eq!(asks_for(1), 5);
+        assert_eq!(asks_for(24), 125, "which leaves 3 of 128 bytes");
+        assert_eq!(asks_for(26), 130, "the first of them, and not those that have room behind it");
+        assert_eq!(asks_for(2), 260, "again the first: 2 and 125 bytes left 1 of 128");
+    }
+
+    #[test]
     fn the_watermark_follows_the_rate_between_its_bounds() {
         let rules = named("libtorrent").unwrap().limiter.quota;
         let at = [0, 20_480, 100_000, 10_000_000].map(|rate| watermark(&rules, rate));

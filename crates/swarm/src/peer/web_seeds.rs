@@ -186,13 +186,13 @@ impl Peer {
     pub(super) fn look_at_web_seeds(&mut self, now: Time) {
         let rules = self.profile.web_seeds.clone();
         let Some(web_seeds) = self.web_seeds.as_ref().filter(|all| !all.over) else { return };
-        // Those that wait to be tried again take no place (`torrent::maybe_connect_web_seeds`).
+        // Those that wait to be tried again take no place, and to one of them a further connection may stand
+        // when its turn has come (`torrent::maybe_connect_web_seeds`).
         let mut places = rules.connections;
         for seed in 0..web_seeds.all.len() as u32 {
             let Some(one) = self.web_seed(seed) else { return };
             match one.stage {
-                _ if places == 0 => break,
-                Stage::Closed { until } if until > now => continue,
+                Stage::Closed { until } if until > now || places == 0 => continue,
                 Stage::Closed { .. } => {
                     one.stage = Stage::Opening { since: now };
                     self.actions.push_back(Action::JoinWebSeed { seed });
@@ -205,7 +205,7 @@ impl Peer {
                     self.lose_web_seed(now, seed);
                 }
             }
-            places -= 1;
+            places = places.saturating_sub(1);
         }
         self.plan_look(now);
     }

@@ -248,3 +248,91 @@ fn what_waits_to_be_polled_is_known_ahead() {
     assert_eq!(rig.peer.actions_ahead(), 3);
     assert_eq!(rig.peer.writes_ahead(2).collect::<Vec<_>>(), conns[..2]);
 }
+
+#[test]
+fn a_seed_has_blocks_from_a_request_to_the_last_byte_and_knows_what_they_wait_for() {
+    for name in ["mainline-4.0.2", "libtorrent"] {
+        for disk in [false, true] {
+            let mut profile = named(name).unwrap();
+            profile.requests.block_bytes = 1000;
+            let quota = profile.limiter.sharing == Sharing::Quota;
+            let mut rig = Rig::new(peer(profile, Role::Seed));
+            rig.peer.reads_disk = disk && quota;
+            rig.peer.start(rig.now);
+            let conn = rig.join(1, Bitfield::new(PIECES));
+            rig.say(conn, Message::Interested);
+            rig.wait(Span::from_secs(20));
+            let stands = |rig: &Rig| {
+                let Standing { download, has_blocks, limited } = rig.peer.standing();
+                assert_eq!(download, Download::Complete);
+                (has_blocks, limited)
+            };
+            assert_eq!(stands(&rig), (false, false), "{name}");
+            // At 10 kB/s some of the blocks have to wait.
+            for begin in [0, 1000, 2000, 3000] {
+                rig.say(conn, request(0, begin));
+                rig.say(conn, request(1, begin));
+            }
+            if rig.peer.reads_disk {
+                assert_eq!(stands(&rig), (true, false), "{name}: they are being read");
+                (0..8).for_each(|_| drop(rig.read(0)));
+            }
+            assert_eq!(stands(&rig), (true, true), "{name}");
+            rig.wait(Span::from_secs(2));
+            assert_eq!(stands(&rig), (false, false), "{name}: all are written");
+            assert_eq!(rig.peer.bytes_up(), 8000, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_leecher_stands_better_and_better_until_it_is_complete() {
+    for name in ["mainline-4.0.2", "modern", "libtorrent"] {
+        let mut rig = unlimited(name, Role::Leecher, |p| {
+            p.requests.backlog = RequestPipeline::Fixed(20);
+        });
+        let download = |rig: &Rig| rig.peer.standing().download;
+        assert_eq!(download(&rig), Download::Alone, "{name}");
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        assert_eq!(download(&rig), Download::Uninterested, "{name}");
+        rig.say(conn, Message::Unchoke);
+        assert_eq!(download(&rig), Download::Uninterested, "{name}: it has nothing");
+        rig.say(conn, Message::Choke);
+        (0..PIECES).for_each(|piece| drop(rig.say(conn, Message::Have { piece })));
+        assert_eq!(download(&rig), Download::Choked, "{name}");
+        rig.say(conn, Message::Unchoke);
+        assert_eq!(download(&rig), Download::Unchoked, "{name}");
+        while let Some((_, Message::Request { piece, begin, length })) = rig.asked.pop() {
+            rig.say(conn, Message::Piece { piece, begin, length });
+        }
+        assert_eq!(download(&rig), Download::Complete, "{name}");
+    }
+}
+
+#[test]
+fn headers_of_what_is_read_take_quota_and_without_a_limit_nothing_waits_for_it() {
+    let mut sent = Vec::new();
+    for read in [0, 1_460_000] {
+        let mut profile = named("libtorrent").unwrap();
+        profile.requests.block_bytes = 1000;
+        let mut rig = Rig::new(peer(profile, Role::Seed));
+        rig.peer.start(rig.now);
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        rig.say(conn, Message::Interested);
+        rig.wait(Span::from_secs(2));
+        if read > 0 {
+            // A thousand packets with 40 bytes of headers each: what four seconds are worth.
+            rig.peer.on_received(rig.now, conn, read);
+        }
+        rig.wait(Span::from_secs(1));
+        for piece in 0..4 {
+            (0..4).for_each(|block| drop(rig.say(conn, request(piece, 1000 * block))));
+        }
+        rig.wait(Span::from_secs(2));
+        sent.push(rig.peer.bytes_up());
+        rig.peer.set_upload_limit(rig.now, None);
+        rig.drain();
+        assert_eq!(rig.peer.bytes_up(), 16_000);
+    }
+    assert!(sent[0] == 16_000 && sent[1] < 8000, "{sent:?}");
+}

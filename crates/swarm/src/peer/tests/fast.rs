@@ -200,6 +200,29 @@ fn the_queue_grows_by_one_for_each_block_and_then_follows_the_rate() {
     assert_eq!(said(&mut leecher, conn, Message::Piece { piece, begin, length }), []);
 }
 
+#[test]
+fn a_silent_second_ends_the_growth_unless_the_neighbour_choked_us_in_it() {
+    // How much it is asked for after a first block, silence, a choke, and an unchoke.
+    let asked_after = |silence, choke| {
+        let mut leecher = libtorrent(Role::Leecher, |p| p.requests.end_game = false);
+        let conn = leecher.join(1, Bitfield::full(PIECES));
+        said(&mut leecher, conn, Message::Unchoke);
+        leecher.peer.on_received(leecher.now, conn, 1013);
+        let (_, Message::Request { piece, begin, length }) = leecher.asked.remove(0) else {
+            panic!("a request")
+        };
+        said(&mut leecher, conn, Message::Piece { piece, begin, length });
+        leecher.wait(Span::from_secs(silence));
+        said(&mut leecher, conn, Message::Choke);
+        leecher.wait(Span::from_secs(choke));
+        said(&mut leecher, conn, Message::Unchoke).len()
+    };
+    assert_eq!(asked_after(0, 0), 5, "four, and one for the block");
+    assert_eq!(asked_after(0, 4), 5);
+    assert_eq!(asked_after(2, 0), 2, "the queue follows the rate");
+    assert_eq!(asked_after(2, 4), 2);
+}
+
 /// libtorrent's rates are of payload. With the header of its PIECE, a block a second would look like a
 /// little more than one, and three seconds of it like three requests and not two.
 #[test]

@@ -115,3 +115,69 @@ fn no_more_web_seeds_are_connected_than_the_client_allows() {
     let rig = leecher("modern", 5, |_| {});
     assert_eq!(rig.web.keys().copied().collect::<Vec<u32>>(), [0, 1, 2]);
 }
+
+#[test]
+fn one_that_refused_is_let_be_and_takes_no_place_until_its_time_has_come() {
+    let mut rig = leecher("modern", 2, |profile| profile.web_seeds.connections = 1);
+    let joined = |rig: &Rig| rig.web.keys().copied().collect::<Vec<u32>>();
+    assert_eq!(joined(&rig), [0], "there is one place");
+    // It is lost, and refuses when it is tried again.
+    rig.web_closed(0);
+    rig.wait(Span::from_secs(1));
+    assert_eq!(joined(&rig), [0]);
+    rig.web_closed(0);
+    rig.wait(Span::from_millis(999));
+    assert!(joined(&rig).is_empty());
+    rig.wait(Span::from_millis(1));
+    assert_eq!(joined(&rig), [1], "the other one has its place");
+    rig.web_closed(1);
+    rig.wait(Span::from_millis(28_900));
+    assert!(joined(&rig).is_empty(), "both refused");
+    rig.wait(Span::from_millis(200));
+    assert_eq!(joined(&rig), [0], "30 s after it refused");
+}
+
+#[test]
+fn an_attempt_that_is_not_answered_is_given_up_after_a_while() {
+    let mut rig = leecher("modern", 1, |_| {});
+    rig.web_closed(0);
+    rig.wait(Span::from_secs(1));
+    assert!(rig.web.contains_key(&0), "it is tried again");
+    rig.wait(Span::from_millis(19_900));
+    assert!(rig.web.contains_key(&0));
+    rig.wait(Span::from_millis(200));
+    assert!(rig.web.is_empty(), "20 s without an answer");
+    let brought = rig.peer.from_web_seed(0).unwrap();
+    assert_eq!((brought.connections, brought.failures), (1, 2));
+    rig.wait(Span::from_millis(29_800));
+    assert!(rig.web.is_empty());
+    rig.wait(Span::from_millis(200));
+    assert!(rig.web.contains_key(&0), "as one that refused");
+    rig.peer.leave(rig.now);
+    rig.drain();
+    assert!(rig.web.is_empty(), "who goes leaves it");
+}
+
+/// The first one refuses and is back when another has its place: both are connected then, and each is
+/// left for its own silence.
+#[test]
+fn one_beyond_the_places_is_left_when_it_is_silent() {
+    let mut rig = leecher("modern", 2, |profile| profile.web_seeds.connections = 1);
+    rig.web_closed(0);
+    rig.wait(Span::from_secs(1));
+    rig.web_closed(0);
+    rig.wait(Span::from_secs(1));
+    rig.web_connected(1);
+    for _ in 0..29 {
+        rig.wait(Span::from_secs(1));
+        rig.web_brings(1, 100);
+    }
+    rig.web_connected(0);
+    assert_eq!(rig.web.len(), 2);
+    for _ in 0..21 {
+        rig.wait(Span::from_secs(1));
+        rig.web_brings(0, 10);
+    }
+    assert_eq!(rig.web.keys().copied().collect::<Vec<u32>>(), [0]);
+    assert_eq!(rig.peer.from_web_seed(1).unwrap().failures, 1);
+}

@@ -104,6 +104,28 @@ fn blocks_apart_never_hold_up_a_message() {
 }
 
 #[test]
+fn blocks_apart_go_there_from_a_send_buffer_too() {
+    let mut rig = unlimited("libtorrent", Role::Seed, |_| {});
+    rig.peer.separate_data = true;
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    assert_eq!(rig.data.get(&conn), Some(&0), "it was asked for and does not stand");
+    assert_eq!(rig.say(conn, request(0, 0)), []);
+    // 1500 bytes are a block and a part of the next one.
+    let (control, limited) = (rig.control, rig.limited);
+    rig.say(conn, request(0, 1000));
+    rig.data.insert(conn, 1500);
+    rig.peer.on_data_space(rig.now, conn, 1500);
+    assert_eq!(rig.drain(), [(conn, block(0))]);
+    assert_eq!((rig.data[&conn], rig.control, rig.limited), (0, control, limited + 1500));
+    assert_eq!(rig.peer.half_written(conn), Some(block(1000)));
+    rig.data.insert(conn, 1500);
+    rig.peer.on_data_space(rig.now, conn, 1500);
+    assert_eq!(rig.drain(), [(conn, block(1000))]);
+    assert_eq!(rig.peer.half_written(conn), None);
+}
+
+#[test]
 fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
     let mut rig = Rig::new(peer(profile(), Role::Leecher));
     let first = rig.join(1, Bitfield::full(PIECES));
