@@ -187,3 +187,135 @@ impl HyStart {
 fn growth(rtt: Span) -> Span {
     (rtt / 8).clamp(MIN_GROWTH, GREATEST_GROWTH)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, params};
+    use super::*;
+
+    const ROUND: u64 = 100_000;
+
+    fn detector(kind: HyStartKind, paced: bool) -> HyStart {
+        HyStart::new(kind, paced).expect("a detector")
+    }
+
+    /// An acknowledgement in a round, with the round trip in microseconds.
+    fn in_round(round: u64, millis: u64, rtt: u64) -> Ack {
+        Ack {
+            now: Time::START + Span::from_millis(millis),
+            rtt: Some(Span::from_micros(rtt)),
+            una: round * ROUND + 1,
+            nxt: (round + 1) * ROUND,
+            ..ack(1000)
+        }
+    }
+
+    /// RFC 9406, section 4.2: an eighth, at least 4 and at most 16 ms.
+    #[test]
+    fn an_eighth_within_bounds_ends_slow_start() {
+        for (rtt, more) in [(10, 4), (32, 4), (64, 8), (128, 16), (500, 16)] {
+            assert_eq!(growth(Span::from_millis(rtt)), Span::from_millis(more), "{rtt}");
+        }
+    }
+
+    /// Linux: hystart_update. A train of acknowledgements this far apart ends slow start when it is as long
+    /// as half of the least round trip, here 100 ms, and of the millisecond of the card; all of it with pacing.
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_slow_start() {
+        let exit = |paced, apart: u64, window| {
+            let mut hystart = detector(HyStartKind::Linux, paced);
+            (0..200).step_by(apart as usize).find(|&millis| {
+                let ack = in_round(0, millis, 100_000);
+                hystart.on_ack(&ack, window, 1000) == SlowStart::Exit
+            })
+        };
+        assert_eq!(exit(false, 1, 16_000), Some(51));
+        assert_eq!(exit(false, 2, 16_000), Some(52));
+        assert_eq!(exit(true, 1, 16_000), Some(102));
+        assert_eq!(exit(false, 3, 16_000), None, "no train");
+        assert_eq!(exit(false, 1, 15_999), None, "below 16 segments");
+        // At 100 segments a millisecond the 262 that the card may hold take 1.3 ms at twice that rate, which
+        // counts as 1 ms; at 2000 they take less.
+        assert_eq!(exit(true, 1, 10_000_000), Some(102));
+        assert_eq!(exit(true, 1, 200_000_000), Some(101));
+    }
+
+    /// Linux: the least of the first eight samples, compared from the ninth on.
+    #[test]
+    fn a_round_trip_that_grew_by_an_eighth_ends_slow_start() {
+        let exit = |rtts: &[u64]| {
+            let mut hystart = detector(HyStartKind::Linux, false);
+            rtts.iter().zip(0..).position(|(&rtt, index)| {
+                hystart.on_ack(&in_round(0, 5 * index, rtt), 20_000, 1000) == SlowStart::Exit
+            })
+        };
+        assert_eq!(exit(&[112_501; 20]), Some(8));
+        assert_eq!(exit(&[112_500; 20]), None);
+        let mut rtts = [130_000; 20];
+        rtts[7] = 100_000;
+        assert_eq!(exit(&rtts), None, "one sample without a queue");
+    }
+
+    /// What eight samples of a round say to HyStart++.
+    fn round(hystart: &mut HyStart, round: u64, millis: u64) -> Vec<SlowStart> {
+        let ack = in_round(round, 0, 1000 * millis);
+        (0..8).map(|_| hystart.on_ack(&ack, 20_000, 1000)).collect()
+    }
+
+    /// RFC 9406, section 4.2: the round trip of a round against that of the round before, from the eighth
+    /// sample on.
+    #[test]
+    fn growth_from_round_to_round_makes_slow_start_conservative() {
+        for (second, third, last) in [
+            (112, 125, SlowStart::Standard),
+            (112, 126, SlowStart::Conservative),
+            (100, 113, SlowStart::Conservative),
+        ] {
+            let mut hystart = detector(HyStartKind::PlusPlus, false);
+            assert_eq!(round(&mut hystart, 0, 100), [SlowStart::Standard; 8]);
+            assert_eq!(round(&mut hystart, 1, second), [SlowStart::Standard; 8]);
+            let said = round(&mut hystart, 2, third);
+            assert_eq!(said[..7], [SlowStart::Standard; 7]);
+            assert_eq!(said[7], last, "{second} {third}");
+        }
+    }
+
+    /// The same: below the baseline, which is the round trip that was too long, slow start is resumed. At it
+    /// or above it goes on conservatively, for five rounds.
+    #[test]
+    fn conservative_slow_start_is_left_when_the_queue_is_gone() {
+        let conservative = || {
+            let mut hystart = detector(HyStartKind::PlusPlus, false);
+            round(&mut hystart, 0, 100);
+            assert_eq!(round(&mut hystart, 1, 120)[7], SlowStart::Conservative);
+            hystart
+        };
+        for (millis, then) in [
+            (119, SlowStart::Standard),
+            (120, SlowStart::Conservative),
+            (125, SlowStart::Conservative),
+        ] {
+            let said = round(&mut conservative(), 2, millis);
+            assert_eq!(said[..7], [SlowStart::Conservative; 7]);
+            assert_eq!(said[7], then, "{millis}");
+        }
+        let mut hystart = conservative();
+        for index in 2..6 {
+            assert_eq!(round(&mut hystart, index, 125), [SlowStart::Conservative; 8]);
+        }
+        assert_eq!(round(&mut hystart, 6, 125)[0], SlowStart::Exit);
+    }
+
+    /// Who has found the end sets the threshold to the window, and is gone.
+    #[test]
+    fn the_end_of_slow_start_is_found_once() {
+        let mut window = Window::new(&params(20));
+        let mut slot = HyStart::new(HyStartKind::Linux, false);
+        for millis in 0..=51 {
+            assert_eq!(window.threshold, u64::MAX, "{millis}");
+            HyStart::consult(&mut slot, &in_round(0, millis, 100_000), &mut window);
+        }
+        assert_eq!((window.bytes, window.threshold), (20_000, 20_000));
+        assert!(slot.is_none());
+    }
+}

@@ -1,6 +1,7 @@
 //! What BBR is for: TCP connections over one bottleneck, beside CUBIC.
 
 use crate::pipe::{Fate, Network, Pair, Path};
+use crate::script::{Script, full, linux};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_transport::Pacing;
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
@@ -153,6 +154,57 @@ fn pacing_spreads_a_window_over_the_round_trip() {
     let (off, fq) = (gaps(Pacing::Off), gaps(Pacing::Fq));
     println!("back to back: {off:.2} without pacing, {fq:.2} with");
     assert!(off > 0.6 && fq < 0.3, "{off} {fq}");
+}
+
+/// What pacing holds back waits for its time, also where somebody calls the timers before; and once its time has
+/// come it is polled, and no timer asks for it again.
+#[test]
+fn an_early_call_does_not_make_a_packet_forgotten() {
+    let config = Config { pacing: Pacing::Fq, controller: Kind::NewReno, ..linux() };
+    let mut script = Script::new(config, Span::from_millis(100));
+    script.write(100_000).count();
+    script.wait(Span::from_millis(100));
+    script.ack(10_000);
+    assert_eq!(script.sent(), full(10, 1));
+    // The window is 20 segments in a round trip of 100 ms, and slow start sends twice as fast: a segment in 2.5 ms,
+    // of which half is made up for after the wait.
+    let due = script.now + Span::from_micros(1250);
+    assert_eq!(script.server.next_timer(), Some(due));
+    script.server.on_timer(script.now);
+    assert_eq!(script.server.next_timer(), Some(due));
+    script.now = due;
+    script.server.on_timer(due);
+    assert!(script.server.next_timer().is_none_or(|at| at > due));
+    assert_eq!(script.sent(), full(11, 1));
+}
+
+/// A sender whose path was empty need not empty it to see the round trip (Linux: idle_restart). One that always had
+/// something in flight must.
+#[test]
+fn silence_takes_the_place_of_looking_for_the_round_trip() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        for silent in [true, false] {
+            let config = Config { controller: kind, ..linux() };
+            let mut script = Script::new(config, Span::from_millis(40));
+            let mut looked = false;
+            let mut arrives = |script: &mut Script, offset| {
+                script.wait(Span::from_millis(50));
+                script.ack(offset);
+                looked |= script.server.controller_state() == Some("probe_rtt");
+            };
+            script.write(1000).count();
+            for segment in 1..=220 {
+                if !silent {
+                    script.write(1000).count();
+                }
+                arrives(&mut script, if silent { 1000 } else { 1000 * segment });
+            }
+            script.write(1000).count();
+            let written = script.server.written();
+            arrives(&mut script, written);
+            assert_eq!(looked, !silent, "{kind:?}");
+        }
+    }
 }
 
 /// One bottleneck of several connections.

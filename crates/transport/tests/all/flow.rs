@@ -70,6 +70,25 @@ fn what_is_written_early_is_sent_after_the_handshake() {
     assert_eq!(pair.end(1).state(), State::PeerClosed);
 }
 
+/// What is written counts as far as the buffer takes it, from before the handshake to after the close.
+#[test]
+fn what_the_buffer_takes_is_written() {
+    let mut config = linux();
+    config.send_buffer.autotune = false;
+    config.send_buffer.initial_bytes = 20_000;
+    let mut caller = Connection::connect(&Arc::new(config.clone()), Time::START);
+    assert_eq!((caller.write(Time::START, 500), caller.written()), (500, 500));
+    let mut script = Script::new(config, RTT);
+    let server = &mut script.server;
+    assert_eq!((server.write(script.now, 15_000), server.written()), (15_000, 15_000));
+    assert_eq!((server.write(script.now, 15_000), server.written()), (5000, 20_000));
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(10_000);
+    let server = &mut script.server;
+    server.close(script.now);
+    assert_eq!((server.write(script.now, 15_000), server.written()), (0, 20_000));
+}
+
 /// Minshall's variant lets one small segment go and holds the next; classic holds both while
 /// anything is unacknowledged; off holds nothing.
 #[test]

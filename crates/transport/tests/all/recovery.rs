@@ -1,9 +1,12 @@
 //! How losses are found and repaired.
 
 use crate::script::{Script, full, linux, profile};
-use flashcrowd_base::Span;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::congestion::Kind;
-use flashcrowd_transport::tcp::{CloseReason, Config, Reduction, State, profiles};
+use flashcrowd_transport::tcp::{
+    CloseReason, Config, Connection, Flags, Reduction, Segment, State, profiles,
+};
+use std::sync::Arc;
 
 const RTT: Span = Span::from_millis(100);
 
@@ -263,7 +266,7 @@ fn rate_halving_paces_recovery() {
 /// lost, and the window comes back.
 #[test]
 fn a_spurious_recovery_is_taken_back() {
-    use flashcrowd_base::{RandomStream, Time};
+    use flashcrowd_base::RandomStream;
     // Reordering beyond three segments, and no loss at all.
     for undo in [true, false] {
         let mut config = profiles::linux_6();
@@ -445,6 +448,80 @@ fn a_repaired_hole_gives_no_sample() {
     script.write(1000).count();
     script.quiet(180).ack(11_000);
     assert_eq!(script.stats().rtt, Span::from_millis(180));
+}
+
+/// RFC 7323, section 4: the echo says which transmission was acknowledged, so that there is a sample after all.
+#[test]
+fn a_timestamp_gives_a_sample_of_a_repaired_segment() {
+    let config = Arc::new(Config { timestamps: true, ..reno_without_sack() });
+    let at = |millis| Time::START + Span::from_millis(millis);
+    // (echo in microseconds, sample in milliseconds): of the repeat, of the original, of no time yet.
+    for (echo, rtt) in [(400_000, 50), (100_000, 350), (450_001, 100)] {
+        let flags = Flags::SYN | Flags::TIMESTAMPS;
+        let syn = Segment { flags, mss: 1000, window: 60_000, ..Segment::EMPTY };
+        let mut server = Connection::accept(&config, at(0), &syn);
+        server.poll_transmit(at(0)).expect("an answer");
+        let ack = Segment { flags: Flags::ACK | Flags::TIMESTAMPS, ..syn };
+        server.receive(at(100), &ack);
+        server.write(at(100), 900);
+        let original = server.poll_transmit(at(100)).expect("data");
+        assert_eq!(server.next_timer(), Some(at(400)));
+        server.on_timer(at(400));
+        let repeat = server.poll_transmit(at(400)).expect("the same data");
+        assert_eq!((original.timestamp, repeat.timestamp), (100_000, 400_000));
+        server.receive(at(450), &Segment { ack: 900, echo, ..ack });
+        assert_eq!(server.stats().rtt, Span::from_millis(rtt), "echo {echo}");
+    }
+}
+
+/// RFC 5681, section 3.1 (Linux: tcp_enter_loss): the timeout that follows another without progress between them
+/// does not lower the threshold again. After progress it does.
+#[test]
+fn a_threshold_falls_once_for_timeouts_in_a_row() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 10);
+    assert_eq!(script.wait(Span::from_millis(1000)), [(400, 0, 1000), (1000, 0, 1000)]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(5)));
+    script.ack(1000);
+    assert_eq!(script.sent(), full(1, 2));
+    assert_eq!((script.cwnd(), script.ssthresh()), (2, Some(5)));
+    assert_eq!(script.wait(Span::from_millis(300)), [(1400, 1000, 1000)]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(2)));
+}
+
+/// RFC 8985, section 7.2: the probe goes out two round trips after the last segment (and 2 ms, as in Linux), or 200 ms
+/// more after a lone one, whose acknowledgement may be delayed. Without SACK there is none.
+#[test]
+fn a_lone_segment_is_probed_later() {
+    for (segments, sack, at) in [(1, true, 300 + 800), (2, true, 300 + 602), (2, false, 300 + 900)]
+    {
+        let mut config = linux();
+        config.sack = sack;
+        let mut script = Script::new(config, Span::from_millis(300));
+        script.write(segments * 1000);
+        assert_eq!(script.count() as u64, segments);
+        let first = script.wait(Span::from_millis(950))[0].0;
+        assert_eq!(first, at, "{segments} {sack}");
+        assert_eq!(script.stats().timeouts, u32::from(!sack));
+    }
+}
+
+/// The reordering degree is the distance of a late segment from the highest SACKed byte, in segments, and at most
+/// 300 (Linux: tcp_check_sack_reordering, tcp_max_reordering).
+#[test]
+fn the_reordering_degree_is_the_distance_of_what_is_late() {
+    for (segments, late, degree) in [(10, 8, 3), (10, 5, 5), (10, 1, 9), (400, 1, 300)] {
+        let config = Config { initial_window_segments: 400, ..linux() };
+        let mut script = Script::new(config, RTT);
+        script.write(segments * 1000);
+        assert_eq!(script.count() as u64, segments);
+        let (late, end) = (late * 1000, segments * 1000);
+        script.quiet(100).sack(0, &[(end - 1000, end)]);
+        assert_eq!(script.stats().reordering, 3);
+        script.sack(0, &[(late, late + 1000), (end - 1000, end)]);
+        assert_eq!(script.stats().reordering, degree, "{segments} {late}");
+    }
 }
 
 /// RFC 8985, section 7.4: the probe of the tail repaired a loss, which is known when something later is

@@ -2,6 +2,7 @@
 
 use super::pair::{Pair, RTT, said, small, wide};
 use flashcrowd_base::Span;
+use flashcrowd_transport::congestion::Kind;
 use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
     CloseReason, Config, Connection, Packet, PacketKind, Sack, SackPolicy, State, TimerRestart,
@@ -366,4 +367,30 @@ fn packets_held_are_those_not_acknowledged_and_those_out_of_order() {
         pair.caller.receive(pair.now, &reply);
     }
     assert_eq!((held(&pair.caller), held(&pair.answerer)), (0, 0));
+}
+
+/// A sender with BBR whose path was empty need not empty it to see the round trip (Linux: idle_restart). One that
+/// always had something in flight must.
+#[test]
+fn silence_takes_the_place_of_looking_for_the_round_trip() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        for silent in [true, false] {
+            let mut pair = Pair::new(Config { controller: kind, ledbat: None, ..small(10) });
+            let mut looked = false;
+            let mut arrive = |pair: &mut Pair, packets: &[Packet]| {
+                pair.wait(Span::from_millis(50));
+                pair.deliver(packets);
+                looked |= pair.caller.controller_state() == Some("probe_rtt");
+            };
+            let mut under_way = pair.write(100);
+            for _ in 0..220 {
+                let next = if silent { Vec::new() } else { pair.write(100) };
+                arrive(&mut pair, &under_way);
+                under_way = next;
+            }
+            under_way.extend(pair.write(100));
+            arrive(&mut pair, &under_way);
+            assert_eq!(looked, !silent, "{kind:?}");
+        }
+    }
 }
