@@ -4,10 +4,13 @@ use crate::common::*;
 use etherparse::{IpNumber, NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Jitter, JitterShape, Queue};
-use flashcrowd_plan::{Call, Capture, Ping, Plan, Transfer, TransportChoice, Workload};
+use flashcrowd_plan::{
+    Call, Capture, PageSize, Ping, Plan, Reading, Transfer, TransportChoice, Web, Workload,
+};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::Message;
 use flashcrowd_swarm::codec::{Decoded, Decoder};
+use flashcrowd_transport::tcp::Ecn;
 use flashcrowd_transport::utp::{self, PacketKind, wire};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -292,21 +295,24 @@ fn sequence_numbers_wrap() {
     assert_eq!(reassembled(&rows, "host-1"), lines(400_000));
 }
 
-/// A queue that marks: the IP header says so where it arrives and not where it was sent, and the
-/// receiver echoes it.
-#[test]
-fn marks_are_seen_where_they_arrive() {
+/// A megabyte through a queue that marks, between hosts that take ECN.
+fn marking(ecn: Ecn) -> Plan {
     let mut plan = star(2, 0, 20);
     let codel = r#"{"kind": "codel", "limit_packets": 1000, "target_ns": 5000000,
         "interval_ns": 100000000, "mtu_bytes": 1514, "ecn": true, "ce_threshold_ns": null}"#;
     let codel: Queue = serde_json::from_str(codel).expect("a queue");
     plan.network.links[0].conditions.queue = codel;
-    let mut stack = plan.stacks[0].clone();
-    stack.ecn = flashcrowd_transport::tcp::Ecn::On;
-    plan.stacks = vec![stack];
+    plan.stacks[0].ecn = ecn;
     let size_bytes = Some(1_000_000);
     plan.workloads = vec![Workload::Transfer(Transfer { size_bytes, ..transfer(0, 1) })];
-    let rows = rows(&captured(plan, 1, None));
+    plan
+}
+
+/// A queue that marks: the IP header says so where it arrives and not where it was sent, and the
+/// receiver echoes it.
+#[test]
+fn marks_are_seen_where_they_arrive() {
+    let rows = rows(&captured(marking(Ecn::On), 1, None));
     let data = |host: &str| {
         let some = rows.iter().filter(|row| row.host == host && row.sent == (host == "host-0"));
         some.map(parse).filter(|it| !it.payload.is_empty()).collect::<Vec<_>>()
@@ -318,6 +324,34 @@ fn marks_are_seen_where_they_arrive() {
     let reduced =
         data("host-0").into_iter().filter(|it| it.tcp.as_ref().is_some_and(|tcp| tcp.cwr));
     assert!(marked > 0 && echoes >= marked && reduced.count() > 0, "{marked} {echoes}");
+}
+
+/// The same queue and accurate ECN (RFC 9768): a SYN asks for it with all three bits, its answer says that
+/// the SYN came unmarked, and the bits of what follows count the marks that arrived, from five on.
+#[test]
+fn accurate_ecn_counts_marks_in_three_bits() {
+    let rows = rows(&captured(marking(Ecn::Accurate), 1, None));
+    let bits = |of: &Parsed| {
+        let tcp = of.tcp.as_ref().expect("it is TCP");
+        u32::from(tcp.ns) << 2 | u32::from(tcp.cwr) << 1 | u32::from(tcp.ece)
+    };
+    let is_syn = |of: &Parsed| of.tcp.as_ref().is_some_and(|tcp| tcp.syn);
+    let mut marked = 0;
+    let mut counts = Vec::new();
+    for row in rows.iter().filter(|row| row.host == "host-1") {
+        let packet = parse(row);
+        match (row.sent, is_syn(&packet)) {
+            (false, true) => assert_eq!(bits(&packet), 0b111),
+            (true, true) => assert_eq!(bits(&packet), 0b010),
+            (false, false) => marked += u32::from(packet.ecn == 0b11),
+            (true, false) => {
+                assert_eq!(bits(&packet), (5 + marked) % 8);
+                counts.push(bits(&packet));
+            }
+        }
+    }
+    counts.dedup();
+    assert!(marked > 3 && counts.starts_with(&[5, 6, 7, 0]), "{marked} {counts:?}");
 }
 
 #[test]
@@ -372,6 +406,87 @@ fn pings_are_echoes_and_calls_are_rtp() {
         assert_eq!(payload[2..4], (number as u16).to_be_bytes());
         // 20 ms of a clock of 48 kHz.
         assert_eq!(payload[4..8], (960 * number as u32).to_be_bytes());
+    }
+}
+
+/// Whoever has closed an end keeps sending its FIN until that is acknowledged, however many packets are
+/// lost, and though nobody listens to it any more.
+#[test]
+fn every_fin_is_acknowledged() {
+    let mut plan = one_transfer(1000, "linux-6", 0.2, 0);
+    let Workload::Transfer(flow) = &mut plan.workloads[0] else { panic!("it is a transfer") };
+    flow.flows = 30;
+    // A flow of its own keeps the run going until all are done.
+    let (size_bytes, start_ns) = (Some(1), Span::from_secs(500));
+    plan.workloads.push(Workload::Transfer(Transfer { size_bytes, start_ns, ..transfer(1, 0) }));
+    let hosts = vec![0, 1];
+    let to_ns = Some(start_ns);
+    plan.measures.capture = Some(Capture { hosts, from_ns: Span::ZERO, to_ns, snap_bytes: None });
+    let rows = rows(&captured(plan, 1, None));
+    let mut sent = BTreeMap::new();
+    let mut acknowledged = BTreeMap::new();
+    for row in &rows {
+        let Parsed { from, to, tcp: Some(tcp), payload, .. } = parse(row) else { continue };
+        if row.sent && tcp.fin {
+            let behind = tcp.sequence_number.wrapping_add(payload.len() as u32 + 1);
+            sent.insert((from, to), behind);
+        }
+        if !row.sent && tcp.ack {
+            acknowledged.insert((to, from), tcp.acknowledgment_number);
+        }
+    }
+    assert_eq!(sent.len(), 2 * 30, "both ends of each connection");
+    for (ends, behind) in sent {
+        assert_eq!(acknowledged.get(&ends), Some(&behind), "{ends:?}");
+    }
+}
+
+/// Each connection of a page asks for its part and gets an answer of that length.
+#[test]
+fn a_page_is_asked_for_in_parts() {
+    let mut plan = plan(2, "linux-6", path(Span::from_millis(40), 0.0));
+    plan.workloads = vec![Workload::Web(Web {
+        name: "home".to_owned(),
+        from: 0,
+        to: 1,
+        transport: None,
+        users: 2,
+        connections: 3,
+        request_bytes: 400,
+        page: PageSize {
+            median_bytes: 20_000,
+            sigma: 0.0,
+            tail_from_bytes: 20_000,
+            tail_shape: 1.1,
+            largest_bytes: 20_000,
+        },
+        reading: Reading::Exponential { mean_ns: Span::from_secs(1) },
+        start_ns: Span::ZERO,
+        spread_ns: Span::ZERO,
+        stop_ns: Some(Span::from_secs(20)),
+    })];
+    plan.stop.horizon_ns = Span::from_secs(30);
+    let tables = captured(plan, 1, None);
+    let streams = streams(&rows(&tables), false);
+    let text = |name: &[u32]| String::from_utf8(streams[name].clone()).expect("it is a text");
+    let mut answers = BTreeMap::new();
+    for name in streams.keys().filter(|name| name[0] == 1) {
+        let (request, answer) = (text(name), text(&[name[1], name[0], name[3], name[2]]));
+        let (asked, _) = request.split_once(" HTTP/1.1\r\n").expect("it is a request");
+        assert_eq!((name[3], request.len()), (80, 400));
+        let (head, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.ends_with(&format!("Content-Length: {:>10}", body.len())), "{head}");
+        answers.insert(asked.to_owned(), answer.len());
+    }
+    let (users, pages) = (numbers(&tables, "pages", "user"), numbers(&tables, "pages", "page"));
+    assert!(pages.len() > 20, "{pages:?}");
+    assert_eq!(answers.len(), 3 * pages.len());
+    for (user, page) in users.iter().zip(&pages) {
+        // 20,000 bytes in three parts.
+        for (part, bytes) in [6667, 6667, 6666].into_iter().enumerate() {
+            assert_eq!(answers[&format!("GET /home/{user}/{page}/{part}")], bytes);
+        }
     }
 }
 

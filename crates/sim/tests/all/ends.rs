@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_plan::{Change, Plan, What, Workload};
+use flashcrowd_plan::{Change, Plan, Transfer, What, Workload};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan) -> Vec<Table> {
@@ -36,4 +36,19 @@ fn a_swarm_that_gets_on_slowly_is_not_stalled() {
     let (how, end) = outcome(&run(&slow));
     assert_eq!(how, "stalled");
     assert!((20.0..60.0).contains(&end), "{end}");
+}
+
+/// The SYN is sent again after 1, 2, 4, 8, 16 and 32 s; 64 s later TCP gives up, and the flow with it.
+#[test]
+fn a_flow_whose_connection_fails_is_over() {
+    let mut plan = plan(2, "linux-6", path(Span::from_millis(20), 1.0));
+    let flow = Transfer { size_bytes: Some(1000), ..transfer(0, 1) };
+    plan.workloads = vec![Workload::Transfer(flow)];
+    let tables = run(&plan);
+    assert_eq!(outcome(&tables), ("completed".to_owned(), 127.0));
+    assert_eq!(numbers(&tables, "transfers", "end_s"), [127.0]);
+    assert_eq!(numbers(&tables, "transfers", "bytes"), [0.0]);
+    // What it counted stays, too.
+    assert_eq!(numbers(&tables, "transfers", "retransmits"), [6.0]);
+    assert_eq!(numbers(&tables, "run", "retransmitted_packets"), [6.0]);
 }

@@ -256,6 +256,24 @@ fn popular_files_are_asked_for_more_often() {
     assert!(equal.iter().all(|downloads| (3.0..19.0).contains(downloads)), "{equal:?}");
 }
 
+/// What was sent and read of each file adds up, and is nothing of a file that nobody wanted.
+#[test]
+fn files_share_what_their_server_did() {
+    let mut plan = server(&[10_000_000; 3], "in-order", fast());
+    origin(&mut plan).files = Files { count: 4, size_bytes: MIB, zipf: 0.0 };
+    let tables = run(&plan, 1);
+    let of = |column| numbers(&tables, "origin_files", column);
+    assert_eq!(of("file"), [0.0, 1.0, 2.0, 3.0]);
+    for ((wanted, sent), read) in
+        of("downloads").into_iter().zip(of("sent_bytes")).zip(of("read_bytes"))
+    {
+        assert_eq!(sent, wanted * MIB as f64);
+        assert_eq!(read > 0.0, wanted > 0.0);
+    }
+    assert_eq!(of("downloads").iter().sum::<f64>(), 3.0);
+    assert_eq!(of("read_bytes").iter().sum::<f64>(), one(&tables, "read_bytes"));
+}
+
 /// What is sampled adds up to what the tables say.
 #[test]
 fn series_tell_of_disk_and_network() {

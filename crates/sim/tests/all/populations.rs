@@ -2,7 +2,9 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_plan::{Arrivals, Host, Plan, Sampled, Series, Workload};
+use flashcrowd_plan::{
+    Arrivals, Change, Departure, Host, Plan, Sampled, Series, Transfer, What, Workload,
+};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
 
@@ -104,6 +106,45 @@ fn a_seed_whose_blocks_are_on_their_way_is_not_idle_and_then_it_is() {
     assert!((idle - (9.1 + 8.1)).abs() < 0.005, "{idle}");
     // Nothing was limited.
     near(&column(&tables, "limited_share"), &[Some(0.0), Some(0.0)]);
+}
+
+/// At 5 s the timeline stops the swarm; a flow between the same hosts goes on until 20 s. What peers spent
+/// ends when they leave.
+#[test]
+fn who_has_left_spends_no_more_time() {
+    let mut plan = one_block(kilobytes(20), &[1]);
+    plan.timeline = vec![Change { at_ns: Span::from_secs(5), what: What::Stop { workload: 0 } }];
+    let (rate_bps, stop_ns) = (kilobytes(1), Some(Span::from_secs(20)));
+    plan.workloads.push(Workload::Transfer(Transfer { rate_bps, stop_ns, ..transfer(0, 1) }));
+    let tables = run(&plan);
+    assert_eq!(numbers(&tables, "run", "end_s"), [20.0]);
+    near(&column(&tables, "online_s"), &[Some(5.0), Some(4.0)]);
+    near(&column(&tables, "downloading_s"), &[Some(0.0), Some(4.0)]);
+    near(&spent(&tables, "alone_share", "downloading_s"), &[None, Some(0.2)]);
+    near(&spent(&tables, "choked_share", "downloading_s"), &[None, Some(3.8)]);
+    near(&column(&tables, "needed_s"), &[Some(4.0); 2]);
+    near(&column(&tables, "idle_share"), &[Some(1.0), None]);
+}
+
+/// From 10.5 s to 10.9 s, in the middle of the block, the path loses everything. The last acknowledgement before is
+/// with the seed at 10.54 s. What it has sent since is sent again after 0.3 s, in vain, and 0.6 s later. The leecher
+/// has nothing to send then. What was counted stays when the leecher has left and its connection is gone.
+#[test]
+fn timeouts_are_those_of_the_population_that_waited() {
+    for departure in [Departure::Never, Departure::AtOnce] {
+        let mut plan = one_block(kilobytes(20), &[1]);
+        for (at_ms, loss) in [(10_500, 1.0), (10_900, 0.0)] {
+            let conditions = path(Span::from_millis(100), loss);
+            let what = What::Core { core: 0, conditions };
+            plan.timeline.push(Change { at_ns: Span::from_millis(at_ms), what });
+        }
+        swarm(&mut plan).populations[1].departure = departure;
+        let (rate_bps, stop_ns) = (kilobytes(1), Some(Span::from_secs(100)));
+        plan.workloads.push(Workload::Transfer(Transfer { rate_bps, stop_ns, ..transfer(1, 0) }));
+        let tables = run(&plan);
+        assert_eq!(numbers(&tables, "populations", "completed"), [0.0, 1.0]);
+        assert_eq!(numbers(&tables, "populations", "timeouts"), [2.0, 0.0]);
+    }
 }
 
 /// The first leecher has its block at 10.89 s, as above. The second comes at 12 s, and the round at 20 s

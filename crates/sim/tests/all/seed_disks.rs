@@ -98,6 +98,28 @@ fn suggestions_of_a_seed_change_what_its_disk_reads_where_somebody_follows_them(
     assert_ne!(reads(SuggestMode::ReadCache, true), none);
 }
 
+/// Two seeds with a disk each, of which each serves its part.
+#[test]
+fn every_seed_has_a_disk_of_its_own() {
+    let disk = hard_disk(Span::from_millis(5), 80);
+    let mut plan = crowd(9, kilobytes(200).into(), Some(storage(disk, 200, 1)));
+    population(&mut plan, 0).hosts = vec![0, 1];
+    population(&mut plan, 1).hosts.retain(|host| *host > 1);
+    let tables = run(&plan, 1);
+    assert_eq!(texts(&tables, "run", "outcome"), ["completed"]);
+    assert_eq!(texts(&tables, "origins", "host"), ["host-0", "host-1"]);
+    let of = |column| numbers(&tables, "origins", column);
+    // Memory holds the file: a block is read once, when the first of the neighbours asks for it.
+    for (read, sent) in of("read_bytes").into_iter().zip(of("sent_bytes")) {
+        assert!((0.1 * SIZE as f64..=SIZE as f64).contains(&read), "{read}");
+        assert!(sent >= read, "{sent} {read}");
+    }
+    // Blocks are read before they are sent; some are on their way to the client when the run ends.
+    let uploaded = numbers(&tables, "populations", "uploaded_bytes")[0];
+    let ahead = of("sent_bytes").iter().sum::<f64>() - uploaded;
+    assert!((0.0..=20.0 * f64::from(BLOCK)).contains(&ahead), "{ahead}");
+}
+
 #[test]
 fn a_window_splits_what_a_disk_did() {
     let disk = hard_disk(Span::from_millis(5), 320);

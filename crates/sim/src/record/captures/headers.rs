@@ -177,3 +177,88 @@ fn ip_header(
     header.header_checksum = header.calc_header_checksum();
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::TcpHeaderSlice;
+
+    /// The TCP header of a segment from 7 to 9, whose SYNs had the numbers 1000 and `u32::MAX`.
+    fn header(opened: bool, window_shift: u8, segment: &Segment) -> TcpHeader {
+        let ends = Ends { hosts: [0, 1], ports: [7, 9] };
+        let of = TcpEnds { ends, initial: [1000, u32::MAX], window_shift, opened };
+        let mut packet = Vec::new();
+        tcp(&of, segment, &[], &mut packet);
+        TcpHeaderSlice::from_slice(&packet[Ipv4Header::MIN_LEN..]).expect("it is TCP").to_header()
+    }
+
+    #[test]
+    fn hosts_fill_blocks_of_254_addresses() {
+        assert_eq!(address(0), [10, 0, 0, 1]);
+        assert_eq!(address(253), [10, 0, 0, 254]);
+        assert_eq!(address(254), [10, 0, 1, 1]);
+        assert_eq!(address(254 * 256 - 1), [10, 0, 255, 254]);
+        assert_eq!(address(254 * 256), [10, 1, 0, 1]);
+    }
+
+    #[test]
+    fn every_flag_has_its_bit() {
+        let bits = |flags: Flags| {
+            let it = header(true, 0, &Segment { flags, ..Segment::EMPTY });
+            [it.ns, it.cwr, it.ece, it.ack, it.psh, it.rst, it.syn, it.fin]
+        };
+        let flags = [
+            Flags::AE,
+            Flags::CWR,
+            Flags::ECE,
+            Flags::ACK,
+            Flags::PSH,
+            Flags::RST,
+            Flags::SYN,
+            Flags::FIN,
+        ];
+        for (place, flag) in flags.into_iter().enumerate() {
+            let mut expected = [false; 8];
+            expected[place] = true;
+            assert_eq!(bits(flag), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_count_from_the_syn() {
+        let segment = Segment { seq: 5, ack: 7, flags: Flags::ACK, ..Segment::EMPTY };
+        let syn = Segment { flags: Flags::SYN, ..Segment::EMPTY };
+        let numbers = |opened, segment| {
+            let it = header(opened, 0, segment);
+            (it.source_port, it.destination_port, it.sequence_number, it.acknowledgment_number)
+        };
+        assert_eq!(numbers(true, &syn), (7, 9, 1000, 0));
+        assert_eq!(numbers(true, &segment), (7, 9, 1006, 7));
+        // Who refuses a connection has sent no SYN.
+        assert_eq!(numbers(false, &segment), (7, 9, 0, 7));
+    }
+
+    #[test]
+    fn windows_are_scaled_up_to_the_next_step_but_for_those_of_a_syn() {
+        let window = |flags, window_shift, window| {
+            header(true, window_shift, &Segment { window, flags, ..Segment::EMPTY }).window_size
+        };
+        assert_eq!(window(Flags::ACK, 0, 1000), 1000);
+        assert_eq!(window(Flags::ACK, 7, 1280), 10);
+        assert_eq!(window(Flags::ACK, 7, 1281), 11);
+        assert_eq!(window(Flags::ACK, 0, 100_000), u16::MAX);
+        assert_eq!(window(Flags::SYN, 7, 1280), 1280);
+    }
+
+    #[test]
+    fn ranges_of_sack_are_numbers_of_the_other_stream() {
+        let mut segment = Segment { ack: 100, flags: Flags::ACK, ..Segment::EMPTY };
+        assert!(segment.push_sack(300, 400) && segment.push_sack(150, 200));
+        let header = header(true, 0, &segment);
+        let options: Vec<_> = header.options_iterator().map(|it| it.expect("an option")).collect();
+        use TcpOptionElement::*;
+        let ranges = SelectiveAcknowledgement((300, 400), [Some((150, 200)), None, None]);
+        assert_eq!(header.acknowledgment_number, 100);
+        assert_eq!(options, [Noop, Noop, ranges]);
+    }
+}
