@@ -185,7 +185,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     uploaded_bytes | count | B | payload of blocks sent
     downloaded_bytes | count | B | payload of blocks received, useful or not
     wasted_bytes | count | B | those of them that were there already, or had been given up
-    timeouts | count | | retransmission timeouts of the population's ends of connections
+    timeouts | count | | retransmission timeouts of the population's ends of connections, those of
+        their SYNs included
     online_s | real | s | time that they were online, summed over peers
     downloading_s | real | s | time that they were online without the whole file
     alone_share | real? | 0 to 1 | share of `downloading_s` without a neighbour: the tracker had not
@@ -282,7 +283,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     segments | count | packets | segments that the sender handed to its network card: those sent
         again and those without data included, a super-segment counted once
     retransmits | count | packets | packets of the sender sent again: data, SYN and FIN
-    timeouts | count | | retransmission timeouts
+    timeouts | count | | retransmission timeouts, those of the SYN included
     mean_rtt_s | real? | s | mean round-trip time of the sender over time: each of its transport's
         samples holds until the next; null without one, as of a flow that never connected
     p95_rtt_s | real? | s | the least round-trip time that it did not exceed for 95 % of that time,

@@ -50,5 +50,6 @@ fn a_flow_whose_connection_fails_is_over() {
     assert_eq!(numbers(&tables, "transfers", "bytes"), [0.0]);
     // What it counted stays, too.
     assert_eq!(numbers(&tables, "transfers", "retransmits"), [6.0]);
+    assert_eq!(numbers(&tables, "transfers", "timeouts"), [6.0]);
     assert_eq!(numbers(&tables, "run", "retransmitted_packets"), [6.0]);
 }

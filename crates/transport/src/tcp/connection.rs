@@ -450,6 +450,8 @@ impl Connection {
                 return;
             }
             self.syn_due = true;
+            // Linux' tcpi_total_rto: those of the handshake, too.
+            self.sender.count_timeout();
         }
         if now >= self.receiver.acks.deadline {
             let timeout = self.sender.round_trip().timeout();

@@ -106,7 +106,7 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Segments received.
     pub segments_received: u64,
-    /// How often the retransmission timer fired.
+    /// How often the retransmission timer fired, for a SYN, too.
     pub timeouts: u32,
     /// How often fast recovery began.
     pub recoveries: u32,

@@ -90,11 +90,16 @@ impl Sender {
         true
     }
 
+    /// One more retransmission timeout, of data or of a SYN.
+    pub(in crate::tcp) fn count_timeout(&mut self) {
+        self.repairs.counters.timeouts += 1;
+    }
+
     pub(super) fn time_out(&mut self, config: &Config, now: Time) -> bool {
         if self.outstanding() == 0 {
             return true;
         }
-        self.repairs.counters.timeouts += 1;
+        self.count_timeout();
         self.disturbed = true;
         if u32::from(self.retries) >= config.data_retries {
             return false;
