@@ -39,6 +39,18 @@ fn packets_are_serialised_one_after_the_other() {
     assert_eq!(link.counters().waited, Span::from_millis(12));
 }
 
+#[test]
+fn what_is_taken_counts_as_transmitting_until_it_departs() {
+    let (mut link, line) = (direction(), megabit(None));
+    for tag in 1..4 {
+        offer(&mut link, &line, at(0), 1000 + tag, tag);
+    }
+    // 8.008 ms, then as long again and a little.
+    assert_eq!(link.transmitting(at(8)), (3, 3006));
+    assert_eq!(link.transmitting(at(9)), (2, 2005));
+    assert_eq!(link.transmitting(at(25)), (0, 0));
+}
+
 /// A discipline's packets wait behind the one in transmission, as those of a plain queue do.
 #[test]
 fn the_delay_of_a_discipline_is_that_of_its_packets() {

@@ -211,6 +211,24 @@ mod tests {
     }
 
     /// A flow that sends a packet now and then passes those that keep the line busy.
+    /// By packets and by bytes: as many as the limit may wait, and the longest flow loses the others.
+    #[test]
+    fn a_full_queue_drops_from_the_fattest_flow() {
+        let packets = FqCoDel { limit_packets: 10, ..FqCoDel::default() };
+        let bytes = FqCoDel { memory_limit_bytes: 10_000, ..FqCoDel::default() };
+        for fq in [packets, bytes] {
+            let mut line = line(fq);
+            for flow in [1, 1, 1, 1, 2, 2, 2, 2, 2, 2] {
+                line.offer(flow, 1000);
+            }
+            assert_eq!((line.waiting(), line.dropped.len()), (10, 0));
+            line.offer(1, 1000);
+            assert_eq!(line.waiting() as usize + line.dropped.len(), 11);
+            assert!(line.dropped.iter().all(|&tag| line.flow_of(tag) == 2));
+            assert!(!line.dropped.is_empty());
+        }
+    }
+
     #[test]
     fn a_sparse_flow_comes_first() {
         let mut line = line(FqCoDel::default());
