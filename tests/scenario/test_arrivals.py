@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,7 +171,7 @@ def test_sessions_are_drawn_from_a_file(tmp_path: Path) -> None:
     as_written = {"arrivals": {"file": "a.csv"}, "departure": {"file": "s.csv"}}
     document = made.resolved()
     document["workloads"]["swarm"]["populations"]["people"] |= as_written
-    jsonschema.Draft202012Validator(study_schema()).validate(document)
+    jsonschema_rs.Draft202012Validator(study_schema()).validate(document)
     assert lowered(made, "departure") == {
         "kind": "session", "stay_s": [(0.0, 60.0), (0.5, 120.0), (1.0, 3600.0)],
     }  # fmt: skip
