@@ -537,4 +537,95 @@ mod tests {
         board.select([(1000, 6000)].into_iter(), &mut delivery);
         assert_eq!((board.detect_losses(fack, at(140)).0, board.waiting().count()), (true, 1));
     }
+
+    /// A receiver may discard what it has SACKed (RFC 2018, section 8): then all of it is lost, and nothing
+    /// counts twice.
+    #[test]
+    fn what_a_receiver_has_discarded_is_lost_with_the_rest() {
+        let mut board = five();
+        board.select([(0, 2000), (3000, 4000)].into_iter(), &mut Delivery::default());
+        assert!(board.oldest_is_sacked());
+        assert_eq!(board.in_flight(5000), 2000);
+        board.forget_sacks();
+        assert!(!board.oldest_is_sacked() && board.is_clean());
+        assert_eq!((board.in_flight(5000), board.sacked_above()), (5000, 0));
+        board.lose_all(Time::NEVER);
+        let ends = [1000, 2000, 3000, 4000, 5000];
+        assert_eq!(board.waiting().map(|(end, _)| end).collect::<Vec<_>>(), ends);
+        assert_eq!((board.in_flight(5000), board.marked_bytes().retransmitted), (0, 0));
+        // The receiver SACKs the same range again.
+        let mut delivery = Delivery::default();
+        board.select([(3000, 4000)].into_iter(), &mut delivery);
+        assert_eq!((delivery.bytes, board.marked_bytes().lost), (1000, 4000));
+    }
+
+    /// Linux: tcp_mark_skb_lost counts a segment again if its retransmission is lost, too.
+    #[test]
+    fn a_segment_counts_as_lost_once_for_each_transmission() {
+        let mut board = five();
+        assert!(board.lose_oldest());
+        assert_eq!(board.segments_lost(), 1);
+        assert!(!board.lose_oldest(), "no news");
+        board.lose_all(Time::NEVER);
+        assert_eq!(board.segments_lost(), 5);
+        assert_eq!(board.retransmit_lost(2000, at(100), 5000), Some((0, 2000, 2)));
+        board.lose_all(Time::NEVER);
+        assert_eq!(board.segments_lost(), 7);
+        // A probe of the tail says nothing of the original.
+        let mut board = five();
+        assert_eq!(board.retransmit_last(at(100), 5000), Some((4000, 1000)));
+        assert_eq!((board.segments_lost(), board.in_flight(5000)), (0, 5000));
+    }
+
+    /// An episode was spurious (Linux: tcp_undo_cwnd_reduction, which clears TCPCB_LOST): what was not sent again
+    /// is in flight, and may be lost later.
+    #[test]
+    fn what_was_lost_for_nothing_is_in_flight_again() {
+        let mut board = five();
+        let three = Criterion::Count(3);
+        board.select([(2000, 5000)].into_iter(), &mut Delivery::default());
+        assert_eq!(board.detect_losses(three, at(100)), (true, None));
+        assert_eq!(board.retransmit_lost(1000, at(100), 5000), Some((0, 1000, 1)));
+        assert_eq!((board.in_flight(5000), board.waiting().count()), (1000, 1));
+        board.lose_nothing();
+        assert_eq!((board.in_flight(5000), board.waiting().count()), (2000, 0));
+        assert!(!board.has_unretransmitted());
+        assert_eq!(board.sacked_above(), 3, "the three above count for the segment again");
+        assert_eq!(board.detect_losses(three, at(200)), (true, None));
+        assert_eq!(board.waiting().collect::<Vec<_>>(), [(2000, 1000)]);
+    }
+
+    /// A retransmission ends at its limit, at a segment that is not lost, and after one segment at least.
+    #[test]
+    fn lost_segments_are_retransmitted_in_runs() {
+        let mut board = five();
+        board.select([(2000, 3000)].into_iter(), &mut Delivery::default());
+        board.lose_all(Time::NEVER);
+        assert_eq!(board.retransmit_lost(u64::MAX, at(100), 5000), Some((0, 2000, 2)));
+        assert_eq!(board.retransmit_lost(999, at(100), 5000), Some((3000, 1000, 1)));
+        assert!(board.has_unretransmitted());
+        assert_eq!(board.retransmit_lost(1000, at(100), 5000), Some((4000, 1000, 1)));
+        assert_eq!(board.retransmit_lost(u64::MAX, at(100), 5000), None);
+        assert!(!board.has_unretransmitted());
+        assert_eq!(board.in_flight(5000), 4000);
+    }
+
+    /// RFC 8985, section 6.2, step 5: lost is what was sent before the newest that has arrived, and has had its
+    /// time. The next candidate says how long it has left.
+    #[test]
+    fn a_segment_is_lost_when_its_patience_is_over() {
+        let newest = (at(30), 4000);
+        let after = |millis| {
+            let mut board = five();
+            board.select([(3000, 4000)].into_iter(), &mut Delivery::default());
+            let criterion = Criterion::Time { newest, patience: Span::from_millis(100) };
+            let (_, wait) = board.detect_losses(criterion, at(millis));
+            (board.waiting().count(), wait)
+        };
+        assert_eq!(after(99), (0, Some(Span::from_millis(1))));
+        assert_eq!(after(100), (1, Some(Span::from_millis(10))));
+        assert_eq!(after(119), (2, Some(Span::from_millis(1))));
+        // The last was sent after the newest, so nothing is known of it.
+        assert_eq!(after(500), (3, None));
+    }
 }

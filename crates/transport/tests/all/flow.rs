@@ -320,6 +320,26 @@ fn super_segments_fill_what_is_allowed() {
     assert_eq!(script.sent(), [(152_000, 1000)]);
 }
 
+/// Nagle's algorithm holds back the small end of a super-segment as it would if that came alone, and a FIN takes
+/// it with it.
+#[test]
+fn nagle_cuts_the_small_end_off_a_super_segment() {
+    for (nagle, closed, sent) in [
+        (Nagle::Classic, false, vec![(0, 3000)]),
+        (Nagle::Classic, true, vec![(0, 3500)]),
+        (Nagle::Minshall, false, vec![(0, 3500)]),
+        (Nagle::Off, false, vec![(0, 3500)]),
+    ] {
+        let config = Config { nagle, tso_bytes: 65_536, ..linux() };
+        let mut script = Script::new(config, RTT);
+        script.write(3500);
+        if closed {
+            script.server.close(script.now);
+        }
+        assert_eq!(script.sent(), sent, "{nagle:?} {closed}");
+    }
+}
+
 #[test]
 fn both_ends_close() {
     let mut config = profiles::linux_6();

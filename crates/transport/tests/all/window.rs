@@ -2,8 +2,9 @@
 
 use crate::script::{Script, linux};
 use flashcrowd_base::Span;
+use flashcrowd_transport::Pacing;
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
-use flashcrowd_transport::tcp::Reduction;
+use flashcrowd_transport::tcp::{Config, Reduction};
 
 const RTT: Span = Span::from_millis(100);
 
@@ -62,6 +63,27 @@ fn an_application_limited_window_stays() {
         script.quiet(100).ack(burst * 3000);
     }
     assert!(script.cwnd() > 60, "without validation it grows: {}", script.cwnd());
+}
+
+/// Nor does a window grow that a recovery has filled, if the application had nothing more to send and pacing had
+/// nothing to hold back (Linux: tcp_write_xmit says what is limited only if there is something to send).
+#[test]
+fn a_paced_retransmission_does_not_make_a_window_used() {
+    for pacing in [Pacing::Off, Pacing::Fq] {
+        let config = Config { pacing, controller: Kind::NewReno, ..linux() };
+        let mut script = Script::new(config, RTT);
+        script.write(5000);
+        assert_eq!(script.count(), 5);
+        script.quiet(100).ack(5000).write(8000);
+        assert_eq!(script.cwnd(), 10);
+        script.count();
+        script.wait(Span::from_millis(80));
+        script.sack(5000, &[(6000, 9000)]);
+        assert_eq!(script.sent(), [(5000, 1000)]);
+        assert_eq!((script.ssthresh(), script.stats().in_flight), (Some(5), 5000));
+        script.quiet(20).ack(13_000);
+        assert_eq!(script.stats().cwnd, 5000, "{pacing:?}");
+    }
 }
 
 /// packetdrill, slow-start-after-idle: 36 becomes 10 after two seconds, and the threshold

@@ -741,4 +741,33 @@ mod tests {
             assert_eq!(bbr.window(), after, "{full} {window} {total_delivered}");
         }
     }
+
+    /// Linux: bbr_lt_bw_sampling, bbr_lt_bw_max_rtts. A policer that lets 1 MB/s through is found in eight rounds.
+    /// Its rate is used for 48 rounds of probing for bandwidth, and in the other modes for as long as they last.
+    #[test]
+    fn a_policer_s_rate_is_used_for_48_rounds_of_probing() {
+        for (mode, used) in [(Mode::ProbeBw, Some(48)), (Mode::Startup, None)] {
+            let mut bbr = probing(UNIT);
+            bbr.mode = mode;
+            let mut delivered = 0;
+            let mut round = |bbr: &mut Bbr, newly_lost| {
+                let sample = RateSample {
+                    delivered: 200_000,
+                    interval: Span::from_millis(100),
+                    prior_delivered: delivered,
+                    total_delivered: delivered + 100_000,
+                    newly_lost,
+                    ..RateSample::default()
+                };
+                delivered += 100_000;
+                bbr.update_bandwidth(Time::START + Span::from_micros(delivered), &sample);
+                bbr.rate()
+            };
+            let begin: Vec<u64> = (0..8).map(|_| round(&mut bbr, 20_000)).collect();
+            assert_eq!(begin, [[2_000_000; 7].as_slice(), &[1_000_000]].concat());
+            let last = (1..100).find(|_| round(&mut bbr, 0) == 2_000_000);
+            assert_eq!(last, used, "{mode:?}");
+            assert_eq!(bbr.mode, mode);
+        }
+    }
 }

@@ -168,3 +168,30 @@ impl Sender {
         self.phase == Phase::Loss && self.controller.governs_recovery()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Kind;
+    use crate::tcp::config::Config;
+    use crate::tcp::profiles::linux_6;
+
+    /// draft-ietf-ccwg-bbr, section 4.1: P.tx_in_flight of a segment is what was in flight when it left, itself
+    /// included. Of a super-segment that is what comes before its end.
+    #[test]
+    fn each_segment_of_a_super_segment_knows_what_was_in_flight() {
+        let config = Config { controller: Kind::BbrV3, tso_bytes: 65_536, ..linux_6() };
+        let now = Time::START;
+        let mut sender = Sender::new(&config, now, 1000, true, false);
+        sender.open(now, 1 << 20);
+        sender.write(&config, 4500);
+        sender.close();
+        let burst = sender.poll(&config, now).expect("the window is ten segments");
+        assert_eq!((burst.seq, burst.len), (0, 4500));
+        let sampler = sender.paced.as_mut().and_then(|paced| paced.sampler.as_mut()).unwrap();
+        // The FIN counts as a byte.
+        let in_flight = [1000, 2000, 3000, 4000, 4501]
+            .map(|end| sampler.on_lost(now, end, 500).map(|lost| lost.tx_in_flight));
+        assert_eq!(in_flight, [1000, 2000, 3000, 4000, 4501].map(Some));
+    }
+}

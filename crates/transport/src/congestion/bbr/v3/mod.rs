@@ -360,7 +360,27 @@ impl Controller for BbrV3 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::tests::params;
+    use crate::congestion::tests::{loss, params};
+
+    /// A sample of this rate, which begins a round.
+    pub(super) fn rate(rate: u64) -> RateSample {
+        RateSample { delivered: rate, interval: Span::from_secs(1), ..RateSample::default() }
+    }
+
+    /// Over a path of 1 MB/s and 100 ms, which holds 100 kB; bursts are of two packets.
+    pub(super) fn flowing(state: State) -> BbrV3 {
+        let mut bbr = BbrV3::new(params(10));
+        bbr.state = state;
+        bbr.full = state != State::Startup;
+        (bbr.min_rtt, bbr.probe_rtt_delay) = (Span::from_millis(100), Span::from_millis(100));
+        bbr.update_congestion(&rate(1_000_000));
+        bbr.pacing = 1_000_000;
+        bbr
+    }
+
+    fn bytes_per_second(bbr: &BbrV3) -> Option<u64> {
+        bbr.pacing_rate().map(|rate| rate.bps() / 8)
+    }
 
     #[test]
     fn only_an_application_that_was_silent_restarts() {
@@ -386,5 +406,127 @@ mod tests {
             bbr.set_window(2000, &RateSample { total_delivered, ..RateSample::default() });
             assert_eq!(bbr.window, window, "{total_delivered}");
         }
+    }
+
+    /// Section 5.6.1, the table of gains. The path holds 100 kB; one per cent of the rate stays unused, and a
+    /// window that probes has room for two packets more.
+    #[test]
+    fn each_state_has_its_gains() {
+        for (state, pacing, window) in [
+            (State::Startup, 2_742_300, 200_000),
+            (State::Drain, 495_000, 200_000),
+            (State::ProbeDown, 891_000, 200_000),
+            (State::ProbeCruise, 990_000, 200_000),
+            (State::ProbeRefill, 990_000, 200_000),
+            (State::ProbeUp, 1_237_500, 227_000),
+            (State::ProbeRtt, 990_000, 50_000),
+        ] {
+            let mut bbr = flowing(state);
+            (bbr.full, bbr.window) = (true, 500_000);
+            bbr.set_pacing(Span::from_millis(100), state.pacing_gain());
+            assert_eq!(bytes_per_second(&bbr), Some(pacing), "{state:?}");
+            bbr.set_window(2000, &RateSample::default());
+            assert_eq!(bbr.window(), window, "{state:?}");
+        }
+    }
+
+    /// Section 5.6.2: ten packets in 100 ms, times 2.77, until there is more.
+    #[test]
+    fn until_the_pipe_is_full_the_rate_only_rises() {
+        let mut bbr = BbrV3::new(params(10));
+        bbr.set_pacing(Span::from_millis(100), (277, 100));
+        assert_eq!(bytes_per_second(&bbr), Some(277_000));
+        // Only the first round trip says what the first window is worth.
+        bbr.set_pacing(Span::from_millis(1), (277, 100));
+        assert_eq!(bytes_per_second(&bbr), Some(277_000));
+        bbr.update_congestion(&rate(300_000));
+        bbr.set_pacing(Span::from_millis(100), (1, 1));
+        assert_eq!(bytes_per_second(&bbr), Some(297_000));
+        bbr.set_pacing(Span::from_millis(100), (1, 2));
+        assert_eq!(bytes_per_second(&bbr), Some(297_000));
+        bbr.full = true;
+        bbr.set_pacing(Span::from_millis(100), (1, 2));
+        assert_eq!(bytes_per_second(&bbr), Some(148_500));
+    }
+
+    /// Section 5.6.3: a millisecond, but two packets at least and 64 KiB at most.
+    #[test]
+    fn a_burst_lasts_a_millisecond() {
+        for (pacing, quantum) in
+            [(1_999_000, 2000), (5_000_000, 5000), (65_536_000, 65_536), (90_000_000, 65_536)]
+        {
+            let mut bbr = flowing(State::ProbeCruise);
+            bbr.pacing = pacing;
+            assert_eq!(bbr.send_quantum(), quantum);
+        }
+    }
+
+    /// Section 5.6.4.7 (BBRBoundCWndForModel). 15 % of the long-term bound are left to others while it cruises.
+    #[test]
+    fn bounds_hold_the_window_down() {
+        use State::{Drain, ProbeCruise, ProbeDown, ProbeRefill, ProbeRtt, ProbeUp, Startup};
+        let window = |state, longterm, shortterm| {
+            let mut bbr = flowing(state);
+            (bbr.full, bbr.window) = (true, 500_000);
+            bbr.model.inflight_longterm = longterm;
+            bbr.model.inflight_shortterm = shortterm;
+            bbr.set_window(2000, &RateSample::default());
+            bbr.window()
+        };
+        for state in [ProbeDown, ProbeRefill, ProbeUp] {
+            assert_eq!(window(state, 40_000, u64::MAX), 40_000, "{state:?}");
+            assert_eq!(window(state, 40_000, 30_000), 30_000, "{state:?}");
+        }
+        for state in [ProbeCruise, ProbeRtt] {
+            assert_eq!(window(state, 40_000, u64::MAX), 34_000, "{state:?}");
+            assert_eq!(window(state, 40_000, 30_000), 30_000, "{state:?}");
+            assert_eq!(window(state, 6000, u64::MAX), 5000, "a packet at least, {state:?}");
+        }
+        for state in [Startup, Drain] {
+            assert_eq!(window(state, 40_000, u64::MAX), 200_000, "{state:?}");
+            assert_eq!(window(state, 40_000, 30_000), 30_000, "{state:?}");
+        }
+        // Four packets are left of any bound.
+        assert_eq!(window(ProbeUp, 1000, u64::MAX), 4000);
+        assert_eq!(window(ProbeCruise, 1000, u64::MAX), 4000);
+        assert_eq!(window(Drain, u64::MAX, 1000), 4000);
+    }
+
+    /// uTP changes the size of its packets: a timeout leaves one more than what is in flight, and no window is below
+    /// four.
+    #[test]
+    fn windows_count_packets_of_the_size_of_now() {
+        let mut bbr = flowing(State::ProbeUp);
+        bbr.on_packet_size(1400);
+        bbr.on_timeout(&Loss { in_flight: 3000, ..loss(20_000) }, false);
+        assert_eq!(bbr.window(), 4400);
+        bbr.model.inflight_longterm = 2000;
+        bbr.set_window(1400, &RateSample::default());
+        assert_eq!(bbr.window(), 5600);
+    }
+
+    /// Section 5.6.4.4 (BBRSaveCwnd, BBRRestoreCwnd): the larger window of before stays known while one is small on
+    /// purpose.
+    #[test]
+    fn a_recovery_gives_the_window_of_before_back() {
+        let mut bbr = flowing(State::ProbeCruise);
+        bbr.window = 50_000;
+        bbr.on_loss(&loss(50_000));
+        bbr.window = 20_000;
+        bbr.on_timeout(&Loss { in_flight: 3000, ..loss(20_000) }, true);
+        assert_eq!(bbr.window(), 4000);
+        bbr.on_recovered(u64::MAX);
+        assert_eq!(bbr.window(), 50_000);
+        // The next one begins at a lower window, to which it goes back.
+        bbr.window = 30_000;
+        bbr.on_loss(&loss(30_000));
+        bbr.window = 5000;
+        bbr.on_recovered(u64::MAX);
+        assert_eq!(bbr.window(), 30_000);
+        bbr.state = State::ProbeRtt;
+        bbr.window = 4000;
+        bbr.on_loss(&loss(4000));
+        bbr.on_recovered(u64::MAX);
+        assert_eq!(bbr.window(), 30_000);
     }
 }

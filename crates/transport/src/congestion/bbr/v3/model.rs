@@ -206,7 +206,10 @@ impl BbrV3 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{flowing, rate};
     use super::*;
+    use crate::congestion::Controller;
+    use crate::congestion::tests::loss;
     use flashcrowd_base::Time;
 
     /// 100 packets in flight before a packet of ten, one lost before: the threshold is crossed where
@@ -224,5 +227,117 @@ mod tests {
         let at = in_flight_at_loss(&lost);
         assert_eq!(at, 100_000 + (2 * 100_000 - 100 * 1000) / 98);
         assert!(is_too_high(2001, 100_000) && !is_too_high(2000, 100_000));
+    }
+
+    fn lost(bytes: u64, app_limited: bool) -> LostData {
+        let (now, tx_in_flight) = (Time::START, 100_000);
+        LostData { now, bytes, tx_in_flight, lost: bytes, app_limited, total_delivered: 0 }
+    }
+
+    /// Section 5.5.10.3 (BBRAdaptLowerBounds): 0.7 of the bounds, but not less than the round has delivered.
+    #[test]
+    fn a_round_with_losses_lowers_the_short_term_bounds() {
+        for (state, delivered, bounds) in [
+            (State::ProbeCruise, 500_000, (700_000, 500_000)),
+            (State::ProbeDown, 800_000, (800_000, 800_000)),
+            // It sends more to see what happens: losses are no surprise.
+            (State::Startup, 500_000, (u64::MAX, u64::MAX)),
+            (State::ProbeRefill, 500_000, (u64::MAX, u64::MAX)),
+            (State::ProbeUp, 500_000, (u64::MAX, u64::MAX)),
+        ] {
+            let mut bbr = flowing(state);
+            bbr.window = 600_000;
+            bbr.handle_lost(&lost(1000, false));
+            let sample = rate(delivered);
+            bbr.update_latest_delivery(&sample);
+            bbr.update_congestion(&sample);
+            let found = |bbr: &BbrV3| (bbr.model.bw_shortterm, bbr.model.inflight_shortterm);
+            assert_eq!(found(&bbr), bounds, "{state:?}");
+            // The next round is without losses.
+            bbr.update_congestion(&sample);
+            assert_eq!(found(&bbr), bounds, "{state:?}");
+        }
+    }
+
+    /// The next round with losses lowers the bounds from where they are.
+    #[test]
+    fn two_rounds_with_losses_leave_half() {
+        let mut bbr = flowing(State::ProbeCruise);
+        bbr.window = 100_000;
+        let sample = rate(1000);
+        for _ in 0..2 {
+            bbr.handle_lost(&lost(1000, false));
+            bbr.update_latest_delivery(&sample);
+            bbr.update_congestion(&sample);
+        }
+        assert_eq!((bbr.model.bw(), bbr.model.inflight_shortterm), (490_000, 49_000));
+        bbr.model.reset_shortterm();
+        assert_eq!(bbr.model.bw(), 1_000_000);
+    }
+
+    /// MaxBwFilterLen: the greatest of this cycle and the last; what an application limited counts if it is no less.
+    #[test]
+    fn the_bandwidth_is_the_greatest_of_two_cycles() {
+        let mut bbr = flowing(State::ProbeCruise);
+        let mut after = |bytes, app_limited, next_cycle| {
+            if next_cycle {
+                bbr.model.advance_max_bw();
+            }
+            bbr.update_congestion(&RateSample { app_limited, ..rate(bytes) });
+            bbr.model.max_bw()
+        };
+        assert_eq!(after(600_000, false, false), 1_000_000);
+        assert_eq!(after(600_000, true, true), 1_000_000);
+        // A cycle without a sample of its own does not count.
+        assert_eq!(after(600_000, true, true), 1_000_000);
+        assert_eq!(after(600_000, false, false), 1_000_000);
+        assert_eq!(after(500_000, false, true), 600_000);
+        assert_eq!(after(700_000, true, false), 700_000);
+    }
+
+    /// Section 5.5.10.2 (BBRHandleInflightTooHigh): once for each probe. A loss of 3 kB of 100 kB crossed the
+    /// threshold at 97 kB and 2 % of what has not been lost; 0.7 of the path is left in any case.
+    #[test]
+    fn a_probe_that_loses_too_much_sets_the_long_term_bound() {
+        let after = |state, probing, lost: LostData| {
+            let mut bbr = flowing(state);
+            (bbr.window, bbr.is_probe_sample) = (500_000, probing);
+            bbr.handle_lost(&lost);
+            (bbr.state, bbr.model.inflight_longterm)
+        };
+        let crossed = 97_000 + 2 * 97_000 / 98;
+        let (up, down, refill) = (State::ProbeUp, State::ProbeDown, State::ProbeRefill);
+        assert_eq!(after(up, true, lost(3000, false)), (down, crossed));
+        assert_eq!(after(up, true, lost(40_000, false)), (down, 70_000));
+        assert_eq!(after(refill, true, lost(3000, false)), (refill, crossed));
+        assert_eq!(after(up, true, lost(3000, true)), (down, u64::MAX), "limited by its data");
+        assert_eq!(after(up, true, lost(2000, false)), (up, u64::MAX));
+        assert_eq!(after(up, false, lost(3000, false)), (up, u64::MAX));
+    }
+
+    /// Section 5.5.11.2: the losses were none, so the bounds and the probe come back.
+    #[test]
+    fn what_losses_for_nothing_have_cost_comes_back() {
+        let mut bbr = flowing(State::ProbeUp);
+        (bbr.window, bbr.is_probe_sample) = (90_000, true);
+        bbr.handle_lost(&lost(40_000, false));
+        bbr.window = 40_000;
+        // 0.7 of a window that was below what the path holds.
+        assert_eq!((bbr.state, bbr.model.inflight_longterm), (State::ProbeDown, 63_000));
+        bbr.on_undo();
+        assert_eq!((bbr.state, bbr.model.inflight_longterm), (State::ProbeRefill, u64::MAX));
+        assert_eq!(bbr.window(), 90_000);
+
+        let mut bbr = flowing(State::ProbeCruise);
+        bbr.window = 90_000;
+        bbr.handle_lost(&lost(3000, false));
+        bbr.on_loss(&loss(90_000));
+        let sample = rate(1000);
+        bbr.update_latest_delivery(&sample);
+        bbr.update_congestion(&sample);
+        assert_eq!((bbr.model.bw(), bbr.model.inflight_shortterm), (700_000, 63_000));
+        bbr.on_undo();
+        assert_eq!((bbr.model.bw(), bbr.model.inflight_shortterm), (1_000_000, u64::MAX));
+        assert_eq!((bbr.state, bbr.window()), (State::ProbeCruise, 90_000));
     }
 }

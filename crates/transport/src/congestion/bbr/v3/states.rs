@@ -307,3 +307,273 @@ impl BbrV3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{flowing, rate};
+    use super::*;
+    use crate::congestion::Controller;
+    use crate::congestion::tests::{ack, params};
+
+    fn at(millis: u64) -> Time {
+        Time::START + Span::from_millis(millis)
+    }
+
+    fn in_flight(in_flight: u64) -> RateSample {
+        RateSample { in_flight, ..RateSample::default() }
+    }
+
+    /// After how many further rounds of these rates the pipe is full.
+    fn full_after(rates: &[u64], started: bool, app_limited: bool) -> Option<usize> {
+        let mut bbr = BbrV3::new(params(10));
+        bbr.rounds.started = started;
+        rates.iter().position(|&bytes| {
+            bbr.check_full(&RateSample { app_limited, ..rate(bytes) });
+            bbr.full
+        })
+    }
+
+    /// Section 5.3.1.2 (BBRCheckFullBWReached).
+    #[test]
+    fn three_rounds_without_a_quarter_more_are_a_full_pipe() {
+        assert_eq!(full_after(&[1000; 9], true, false), Some(3));
+        assert_eq!(full_after(&[1000, 1249, 1249, 1249], true, false), Some(3));
+        assert_eq!(full_after(&[1000, 1000, 1000, 1250, 1250, 1250, 1250], true, false), Some(6));
+        for (started, app_limited) in [(false, false), (true, true), (false, true)] {
+            assert_eq!(full_after(&[1000; 9], started, app_limited), None);
+        }
+    }
+
+    /// Section 5.3.1.3: six acknowledgements in a round that told of losses, of more than 2 %, in a recovery. The
+    /// bound is what the path holds, or what a round has delivered.
+    #[test]
+    fn many_losses_in_a_round_end_start_up() {
+        let after = |events, lost, recovering, delivered| {
+            let mut bbr = flowing(State::Startup);
+            bbr.recovering = recovering;
+            let tx_in_flight = 100_000;
+            let sample = RateSample { newly_lost: 1000, lost, tx_in_flight, delivered, ..rate(0) };
+            for _ in 0..events {
+                bbr.update_latest_delivery(&sample);
+            }
+            bbr.check_startup_done(&sample);
+            (bbr.state, bbr.model.inflight_longterm)
+        };
+        assert_eq!(after(6, 2001, true, 0), (State::Drain, 100_000));
+        assert_eq!(after(6, 2001, true, 120_000), (State::Drain, 120_000));
+        for (events, lost, recovering) in [(5, 2001, true), (6, 2000, true), (6, 2001, false)] {
+            assert_eq!(after(events, lost, recovering, 0), (State::Startup, u64::MAX));
+        }
+    }
+
+    /// Section 5.3.2: until no more is in flight than the path holds, or for three rounds.
+    #[test]
+    fn a_full_pipe_is_drained_before_it_is_probed() {
+        for (rounds, left, then) in [
+            (0, 100_001, State::Drain),
+            (0, 100_000, State::ProbeDown),
+            (3, 100_001, State::Drain),
+            (4, 100_001, State::ProbeDown),
+        ] {
+            let mut bbr = flowing(State::Startup);
+            bbr.check_startup_done(&in_flight(200_000));
+            assert_eq!(bbr.state, State::Startup);
+            bbr.full = true;
+            bbr.check_startup_done(&in_flight(200_000));
+            assert_eq!(bbr.state, State::Drain);
+            bbr.rounds.count += rounds;
+            bbr.check_drain_done(at(0), &in_flight(left));
+            assert_eq!(bbr.state, then, "{rounds} {left}");
+        }
+    }
+
+    /// Section 5.3.3.1: down until there is headroom below the long-term bound, 15 % of it, and no queue.
+    #[test]
+    fn it_cruises_once_there_is_headroom() {
+        for (longterm, left, then) in [
+            (80_000, 68_001, State::ProbeDown),
+            (80_000, 68_000, State::ProbeCruise),
+            (u64::MAX, 100_001, State::ProbeDown),
+            (u64::MAX, 100_000, State::ProbeCruise),
+            (200_000, 100_001, State::ProbeDown),
+        ] {
+            let mut bbr = flowing(State::ProbeDown);
+            bbr.probe_wait = Span::from_secs(2);
+            bbr.model.inflight_longterm = longterm;
+            bbr.update_cycle(&ack(1000), &in_flight(left));
+            assert_eq!(bbr.state, then, "{longterm} {left}");
+        }
+    }
+
+    /// Section 5.3.3.5.3: after the wait, or after as many rounds as Reno would take for what is in flight, at most
+    /// 63 (BBRIsTimeToProbeBW).
+    #[test]
+    fn it_probes_after_its_wait_or_after_the_rounds_of_reno() {
+        for (millis, rounds, window, then) in [
+            (2000, 0, 500_000, State::ProbeCruise),
+            (2001, 0, 500_000, State::ProbeRefill),
+            (0, 62, 500_000, State::ProbeCruise),
+            (0, 63, 500_000, State::ProbeRefill),
+            (0, 19, 20_000, State::ProbeCruise),
+            (0, 20, 20_000, State::ProbeRefill),
+        ] {
+            let mut bbr = flowing(State::ProbeCruise);
+            (bbr.probe_wait, bbr.rounds_since_probe) = (Span::from_secs(2), rounds);
+            (bbr.window, bbr.model.bw_shortterm) = (window, 900_000);
+            bbr.update_cycle(&Ack { now: at(millis), ..ack(1000) }, &in_flight(90_000));
+            assert_eq!(bbr.state, then, "{millis} ms, {rounds} rounds, {window}");
+            // A probe begins without the bounds of the last losses.
+            let bound = if then == State::ProbeRefill { u64::MAX } else { 900_000 };
+            assert_eq!(bbr.model.bw_shortterm, bound);
+        }
+    }
+
+    /// Sections 5.3.3.3 and 5.3.3.4: a round of refilling, then up until the rate has not grown for three rounds.
+    #[test]
+    fn it_refills_for_a_round_and_then_probes_until_the_pipe_is_full() {
+        let mut bbr = flowing(State::ProbeRefill);
+        let sample = RateSample { in_flight: 100_000, ..rate(1_000_000) };
+        let mut cycle = |started, window_limited| {
+            bbr.rounds.started = started;
+            bbr.check_full(&sample);
+            bbr.update_cycle(&Ack { window_limited, ..ack(1000) }, &sample);
+            bbr.state
+        };
+        assert_eq!(cycle(false, false), State::ProbeRefill);
+        assert_eq!(cycle(true, false), State::ProbeUp);
+        assert_eq!([true, true, false].map(|started| cycle(started, false)), [State::ProbeUp; 3]);
+        assert_eq!(cycle(true, false), State::ProbeDown);
+
+        // If the bound limits the rate, the path is not full.
+        let mut bbr = flowing(State::ProbeUp);
+        bbr.model.inflight_longterm = bbr.window;
+        for _ in 0..9 {
+            bbr.rounds.started = true;
+            bbr.check_full(&sample);
+            bbr.update_cycle(&ack(0), &sample);
+            assert_eq!(bbr.state, State::ProbeUp);
+        }
+    }
+
+    /// The last probe met high loss: this one stops where that was, and if all went well there the next follows
+    /// after a round (section 5.3.3.4).
+    #[test]
+    fn after_a_probe_of_high_loss_the_next_is_cautious() {
+        for (too_high, left, then, next) in [
+            (true, 79_999, State::ProbeUp, State::ProbeUp),
+            (true, 80_000, State::ProbeDown, State::ProbeRefill),
+            (false, 80_000, State::ProbeUp, State::ProbeUp),
+        ] {
+            let mut bbr = flowing(State::ProbeUp);
+            bbr.model.inflight_longterm = 80_000;
+            bbr.probe_was_too_high = too_high;
+            bbr.rounds.started = false;
+            bbr.update_cycle(&ack(1000), &in_flight(left));
+            assert_eq!(bbr.state, then, "{too_high} {left}");
+            bbr.rounds.started = true;
+            bbr.update_cycle(&ack(1000), &in_flight(75_000));
+            assert_eq!(bbr.state, next, "{too_high} {left}");
+        }
+    }
+
+    /// Section 5.3.3.4 (BBRProbeInflightLongtermUpward): in the first round a packet for each window that is
+    /// acknowledged, and twice as many in each round after it.
+    #[test]
+    fn a_probe_raises_the_bound_faster_each_round() {
+        let mut bbr = flowing(State::ProbeRefill);
+        bbr.window = 100_000;
+        bbr.model.inflight_longterm = 50_000;
+        bbr.update_cycle(&ack(1000), &in_flight(50_000));
+        assert_eq!(bbr.state, State::ProbeUp);
+        for (acked, started, longterm) in [
+            (60_000, false, 50_000),
+            (60_000, false, 51_000),
+            // 20 kB were left. This round has had its packets when the next begins.
+            (80_000, true, 52_000),
+            (110_000, false, 54_000),
+            (40_000, true, 55_000),
+            (25_000, false, 56_000),
+        ] {
+            bbr.rounds.started = started;
+            bbr.update_cycle(&ack(acked), &in_flight(50_000));
+            assert_eq!(bbr.model.inflight_longterm, longterm, "{acked} {started}");
+        }
+        // Only what uses the bound raises it.
+        bbr.update_cycle(&Ack { window_limited: false, ..ack(100_000) }, &in_flight(50_000));
+        bbr.window = 55_999;
+        bbr.update_cycle(&ack(100_000), &in_flight(50_000));
+        assert_eq!(bbr.model.inflight_longterm, 56_000);
+    }
+
+    /// Section 5.3.3.6 (BBRAdaptLongTermModel): what was in flight without too many losses is no longer too much.
+    #[test]
+    fn what_went_well_raises_the_bound() {
+        for (longterm, lost, then) in [
+            (80_000, 0, 90_000),
+            (80_000, 1800, 90_000),
+            (80_000, 1801, 80_000),
+            (95_000, 0, 95_000),
+            (u64::MAX, 0, u64::MAX),
+        ] {
+            let mut bbr = flowing(State::ProbeCruise);
+            bbr.model.inflight_longterm = longterm;
+            let tx_in_flight = 90_000;
+            bbr.update_cycle(&ack(1000), &RateSample { tx_in_flight, lost, ..in_flight(80_000) });
+            assert_eq!(bbr.model.inflight_longterm, then, "{longterm} {lost}");
+        }
+    }
+
+    /// Section 5.3.4: a round trip that was not seen again for 5 s is looked for with half of what the path holds
+    /// in flight, for 200 ms and a round. What is known of it counts for 10 s.
+    #[test]
+    fn an_old_round_trip_is_looked_for() {
+        for (full, then) in [(true, "probe_bw_cruise"), (false, "startup")] {
+            let before = if full { State::ProbeCruise } else { State::Startup };
+            let mut bbr = flowing(before);
+            bbr.window = 90_000;
+            for (millis, left, started, state) in [
+                (5000, 90_000, true, bbr.state_name()),
+                (5001, 90_000, true, Some("probe_rtt")),
+                (5040, 50_001, true, Some("probe_rtt")),
+                // The 200 ms begin.
+                (5050, 50_000, true, Some("probe_rtt")),
+                (5250, 50_000, true, Some("probe_rtt")),
+                (5251, 50_000, false, Some(then)),
+            ] {
+                bbr.rounds.started = started;
+                let rtt = Some(Span::from_millis(120));
+                bbr.update_min_rtt(&Ack { now: at(millis), rtt, ..ack(1000) });
+                bbr.check_probe_rtt(at(millis), &in_flight(left));
+                assert_eq!(bbr.state_name(), state, "at {millis} ms");
+                bbr.set_window(0, &in_flight(left));
+                let window = if bbr.is_withholding() { 50_000 } else { 90_000 };
+                assert_eq!(bbr.window(), window, "at {millis} ms");
+            }
+            for (millis, rtt, least) in [(10_000, 130, 100), (10_001, 130, 120), (10_002, 110, 110)]
+            {
+                let rtt = Some(Span::from_millis(rtt));
+                bbr.update_min_rtt(&Ack { now: at(millis), rtt, ..ack(1000) });
+                assert_eq!(bbr.min_rtt, Span::from_millis(least), "at {millis} ms");
+            }
+        }
+    }
+
+    /// A round belongs to it, however long that takes; and nobody who was silent needs it.
+    #[test]
+    fn a_round_trip_is_looked_for_through_a_round_and_not_after_silence() {
+        let mut bbr = flowing(State::ProbeCruise);
+        let sample = RateSample { delivered: 1000, ..in_flight(50_000) };
+        let see = |bbr: &mut BbrV3, millis, started| {
+            bbr.rounds.started = started;
+            bbr.update_min_rtt(&Ack { now: at(millis), ..ack(1000) });
+            bbr.check_probe_rtt(at(millis), &sample);
+            bbr.is_withholding()
+        };
+        assert!([5001, 5300, 5900].iter().all(|&millis| see(&mut bbr, millis, false)));
+        assert!(!see(&mut bbr, 6000, true));
+
+        let mut bbr = flowing(State::ProbeCruise);
+        bbr.idle_restart = true;
+        assert!(!see(&mut bbr, 5001, false) && !bbr.idle_restart);
+    }
+}
