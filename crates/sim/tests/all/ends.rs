@@ -53,3 +53,18 @@ fn a_flow_whose_connection_fails_is_over() {
     assert_eq!(numbers(&tables, "transfers", "timeouts"), [6.0]);
     assert_eq!(numbers(&tables, "run", "retransmitted_packets"), [6.0]);
 }
+
+#[test]
+fn a_swarm_that_the_timeline_stops_says_how_far_it_was() {
+    for (seconds, ends, reason) in [
+        (5, "stopped", "the timeline stopped a swarm with 0 of 2 leechers complete"),
+        (5000, "completed", ""),
+    ] {
+        let mut plan = flash_crowd(2, 1 << 20, kilobytes(10), path(Span::from_millis(50), 0.0));
+        let at_ns = Span::from_secs(seconds);
+        plan.timeline = vec![Change { at_ns, what: What::Stop { workload: 0 } }];
+        let tables = run(&plan);
+        assert_eq!(outcome(&tables).0, ends);
+        assert_eq!(texts(&tables, "run", "reason"), [reason]);
+    }
+}
