@@ -674,6 +674,23 @@ mod tests {
         assert_eq!(offset_of!(Connection, sender), 3 * 64);
     }
 
+    /// A segment fits both paths: the narrow end's own, and what it has asked for.
+    #[test]
+    fn both_ends_take_the_lesser_segment() {
+        let wide = crate::tcp::profiles::linux_6();
+        let narrow = Config { mtu_bytes: 600, ..wide.clone() };
+        // 600 bytes less two headers of 20 and the timestamps' 12.
+        for [first, second] in [[&wide, &narrow], [&narrow, &wide]] {
+            let [first, second] = [first, second].map(|config| Arc::new(config.clone()));
+            let now = Time::START;
+            let mut caller = Connection::connect(&first, now);
+            let syn = caller.poll_transmit(now).expect("a SYN");
+            let mut answerer = Connection::accept(&second, now, &syn);
+            caller.receive(now, &answerer.poll_transmit(now).expect("an answer"));
+            assert_eq!([caller.stats().mss, answerer.stats().mss], [548, 548]);
+        }
+    }
+
     /// The answer to a SYN was lost: the repeated SYN is answered at once, not when our timer runs out.
     #[test]
     fn a_repeated_syn_is_answered_at_once() {

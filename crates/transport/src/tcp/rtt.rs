@@ -136,6 +136,22 @@ mod tests {
         }
     }
 
+    /// The variance of a round that was restless goes by a quarter of what is above the present round's
+    /// (Linux: tcp_rtt_estimator, mdev_max_us).
+    #[test]
+    fn linux_forgets_a_restless_round_by_quarters() {
+        let linux = profiles::linux_6();
+        let mut rtt = RoundTrip::new(&linux);
+        let calm = Span::from_millis(100);
+        (0..100).for_each(|round| rtt.sample(&linux, calm, round, round));
+        rtt.sample(&linux, Span::from_secs(3), 100, 100);
+        let restless = rtt.variance;
+        assert!(restless > Span::from_millis(700).nanos(), "{restless}");
+        (101..300).for_each(|round| rtt.sample(&linux, calm, round, round));
+        let timeout = rtt.timeout().seconds();
+        assert!((timeout - 0.3).abs() < 1e-3, "{timeout}");
+    }
+
     #[test]
     fn linux_puts_the_floor_under_the_variance() {
         let linux = profiles::linux_6();

@@ -31,6 +31,23 @@ fn masks_name_what_arrived_and_three_overtaking_make_a_loss() {
     assert_eq!(pair.caller.stats().reductions, 1, "one window, one cut");
 }
 
+/// What loggers ask: how much was written, the latest sample, and when the timer expires.
+#[test]
+fn a_connection_tells_of_its_writing_its_samples_and_its_timer() {
+    let fresh = Connection::connect(&small(20).into(), Pair::new(small(20)).now, 100, 0xfffe);
+    assert_eq!((fresh.latest_rtt(), fresh.written()), (None, 0));
+    let mut pair = Pair::new(small(20));
+    assert_eq!(pair.caller.latest_rtt(), Some(RTT));
+    assert_eq!((pair.caller.written(), pair.caller.loss_timer()), (0, None));
+    let data = pair.write(1000);
+    assert_eq!(pair.caller.written(), 1000);
+    assert!(pair.caller.loss_timer().is_some_and(|at| at > pair.now + RTT));
+    pair.now += RTT * 2;
+    pair.deliver(&data);
+    assert_eq!(pair.caller.loss_timer(), None);
+    assert_eq!(pair.caller.latest_rtt(), Some(RTT * 2));
+}
+
 #[test]
 fn an_empty_mask_says_nothing() {
     let mut pair = Pair::new(small(20));
