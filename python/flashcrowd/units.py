@@ -96,8 +96,8 @@ class Quantity:
     def of(cls, amount: int | Fraction) -> Self:
         """The quantity of `amount` base units, which prints in the unit that makes it shortest."""
         made = cls.__new__(cls)
-        made.amount, made.unit = Fraction(amount), ""
-        made._check(made.amount)
+        made.amount = Fraction(amount)
+        cls._check(made.amount)
         made.unit = _shortest_unit(cls, made.amount)
         return made
 

@@ -116,6 +116,7 @@ fn the_latest_suggestion_is_asked_for_first_and_nonsense_is_let_be() {
         assert_eq!(asks(true, &[a, PIECES, b, u32::MAX]), [b, a]);
         // A flood pushes out what came first; sixteen and one more are remembered.
         let flood: Vec<u32> = [a].into_iter().chain([b; 17]).collect();
+        assert_eq!(asks(true, &flood)[0], b);
         assert_eq!(asks(true, &flood), asks(true, &[b]));
         assert_eq!(asks(false, &[a, b]), asks(false, &[]));
     }
