@@ -2,6 +2,8 @@
 mod churn;
 #[cfg(test)]
 mod progress;
+#[cfg(test)]
+mod settled;
 
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};

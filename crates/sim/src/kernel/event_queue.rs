@@ -315,6 +315,75 @@ mod tests {
         assert_eq!(order, expected);
     }
 
+    /// A queue with an event in each of these fine slots.
+    fn in_slots(slots: impl IntoIterator<Item = u64>) -> EventQueue<u64> {
+        let mut queue = EventQueue::new();
+        for slot in slots {
+            queue.schedule(Time::from_nanos(slot << FINE_BITS), slot);
+        }
+        queue
+    }
+
+    #[test]
+    fn slots_are_opened_together_until_there_are_enough_events() {
+        let mut queue = in_slots(1..=40);
+        for batch in [16, 16, 8] {
+            assert!(queue.is_between_batches());
+            assert_eq!(queue.look_ahead().count(), batch);
+            for _ in 0..batch {
+                assert!(!queue.is_between_batches());
+                assert!(queue.pop().is_some());
+            }
+        }
+        assert!(queue.is_between_batches() && queue.is_empty());
+        assert_eq!(queue.look_ahead().count(), 0);
+        // Who does not look ahead takes fewer.
+        let mut queue = in_slots(1..=40);
+        for _ in 0..10 {
+            assert!(queue.is_between_batches());
+            for left in [3, 2, 1, 0] {
+                assert!(queue.pop().is_some());
+                assert_eq!(queue.current.len(), left);
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_of_slots_lasts_eight_milliseconds() {
+        for first in [1, 300] {
+            let slots = [0, 127, 128, 129].map(|slot| first + slot);
+            assert_eq!(in_slots(slots).look_ahead().collect::<Vec<_>>(), [slots[1], slots[0]]);
+        }
+    }
+
+    /// From the coarse slots, and from beyond them.
+    #[test]
+    fn after_a_quiet_time_a_batch_is_as_large_as_any_other() {
+        for coarse in [OPEN_AHEAD + 1, 300, COARSE_SLOTS, 5 * COARSE_SLOTS] {
+            let slots = [0, 1, 2, 60].map(|slot| coarse * FINE_PER_COARSE + slot);
+            let mut queue = in_slots(slots);
+            assert_eq!(queue.look_ahead().count(), 4, "{coarse}");
+            for slot in slots {
+                assert_eq!(queue.pop(), Some((Time::from_nanos(slot << FINE_BITS), slot)));
+            }
+        }
+    }
+
+    #[test]
+    fn one_event_at_a_time_is_held_and_only_of_the_slot_in_progress() {
+        let mut queue = EventQueue::new();
+        let at = |slot: u64| Time::from_nanos(slot << FINE_BITS);
+        queue.schedule_next(at(2), 2);
+        assert!(queue.held.is_none(), "of a later slot");
+        queue.schedule_next(at(0), 0);
+        assert!(queue.held.is_some());
+        assert!(!queue.is_between_batches());
+        queue.schedule_next(at(0), 1);
+        assert_eq!((queue.current.len(), queue.len()), (1, 3));
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
+        assert_eq!(order, [0, 1, 2]);
+    }
+
     proptest! {
         /// The wheel is a priority queue: the same order as a heap, for gaps from nothing to hours.
         #[test]

@@ -279,4 +279,96 @@ mod tests {
         let packet = Packet::direct(&segment, Addressee::Tcp(0), Time::START);
         assert_eq!(packet.segment(&Sacks::default()), segment);
     }
+
+    fn tcp(flags: Flags, len: u32) -> Packet {
+        let segment =
+            Segment { seq: 50, ack: (1 << 32) + 9, len, mss: 1448, flags, ..Segment::EMPTY };
+        Packet::new(&segment, Addressee::Tcp(7), 0, 40 + len)
+    }
+
+    #[test]
+    fn only_a_segment_of_tcp_that_neither_opens_nor_ends_is_an_acknowledgement() {
+        let ack = |packet: &Packet| flashcrowd_link::Packet::ack(packet);
+        let says = |pure, flags| Some(Ack { pure, number: 9, sacked: 0, flags });
+        assert_eq!(ack(&tcp(Flags::ACK, 0)), says(true, 0));
+        assert_eq!(ack(&tcp(Flags::ACK, 1)), says(false, 0));
+        for (flag, bit) in [(Flags::ECE, 1), (Flags::CWR, 2), (Flags::AE, 4)] {
+            assert_eq!(ack(&tcp(Flags::ACK | flag, 0)), says(true, bit));
+        }
+        assert_eq!(ack(&tcp(Flags::ACK | Flags::ECE | Flags::CWR | Flags::AE, 0)), says(true, 7));
+        let mut segment = Segment { ack: 9, flags: Flags::ACK, ..Segment::EMPTY };
+        assert!(segment.push_sack(20, 30));
+        assert_eq!(ack(&Packet::new(&segment, Addressee::Tcp(7), 0, 60)), says(false, 0));
+        assert_eq!(ack(&Packet::direct(&segment, Addressee::Tcp(7), Time::START)), says(false, 0));
+
+        assert_eq!(ack(&tcp(Flags::PSH, 0)), None);
+        for flag in [Flags::SYN, Flags::FIN, Flags::RST] {
+            assert_eq!(ack(&tcp(Flags::ACK | flag, 0)), None, "{flag:?}");
+        }
+        let segment = Segment { flags: Flags::ACK, ..Segment::EMPTY };
+        for to in [Addressee::Utp(7), Addressee::Datagram] {
+            assert_eq!(ack(&Packet::new(&segment, to, 0, 40)), None, "{to:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_reads_the_codepoint_and_marks_it() {
+        let ecn = |packet: &Packet| flashcrowd_link::Packet::ecn(packet);
+        for (flags, codepoint) in [
+            (Flags::ACK, Ecn::NotEct),
+            (Flags::ACK | Flags::ECT_0, Ecn::Ect0),
+            (Flags::ACK | Flags::ECT_1, Ecn::Ect1),
+        ] {
+            let mut packet = tcp(flags, 10);
+            assert_eq!(ecn(&packet), codepoint);
+            packet.mark();
+            assert_eq!(ecn(&packet), Ecn::Ce);
+        }
+    }
+
+    /// A discipline that tells flows apart goes by this number.
+    #[test]
+    fn every_socket_and_every_datagram_s_subject_is_a_connection_of_its_own() {
+        let socket = |to| Carried::connection(&Packet::new(&Segment::EMPTY, to, 0, 40));
+        let datagram = |app, code, index| {
+            let datagram = Datagram { app, code, index, words: [1, 2], bytes: 84 };
+            Carried::connection(&Packet::datagram(&datagram, 0))
+        };
+        assert_eq!(datagram(3, 1, 7), datagram(3, 1, 7));
+        assert_eq!(socket(Addressee::Utp(7)), socket(Addressee::Tcp(7)));
+        let mut all = vec![socket(Addressee::Tcp(6)), socket(Addressee::Tcp(7))];
+        for app in [0, 3] {
+            for code in [0, 1] {
+                all.extend([datagram(app, code, 6), datagram(app, code, 7)]);
+            }
+        }
+        let number = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), number, "{all:x?}");
+    }
+
+    #[test]
+    fn what_an_event_will_need_is_that_of_the_socket_at_which_it_arrives() {
+        let mut ranges = Segment::EMPTY;
+        assert!(ranges.push_sack(20, 30));
+        for (segment, has_sacks) in [(Segment::EMPTY, false), (ranges, true)] {
+            let mut packet = Packet::new(&segment, Addressee::Tcp(7), 0, 40);
+            for arriving in [false, true, true] {
+                let found = (packet.is_arriving(), packet.has_sacks(), packet.look().is_some());
+                assert_eq!(found, (arriving, has_sacks, arriving));
+                assert_eq!(packet.segment(&segment.sack), segment);
+                packet.set_arriving();
+            }
+            assert!(Packet::direct(&segment, Addressee::Tcp(7), Time::START).is_arriving());
+        }
+        let look = |mut packet: Packet| {
+            packet.set_arriving();
+            packet.look().map(|look| (look.socket, look.sends, look.offset))
+        };
+        // Data ends where the next begins; an acknowledgement may let something be sent.
+        assert_eq!(look(tcp(Flags::ACK, 1000)), Some((7, false, 1050)));
+        assert_eq!(look(tcp(Flags::ACK, 0)), Some((7, true, 50)));
+        assert_eq!(look(Packet::new(&Segment::EMPTY, Addressee::Utp(7), 0, 40)), None);
+    }
 }

@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod ends;
+
 use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::messages::Messages;

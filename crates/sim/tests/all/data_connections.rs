@@ -6,6 +6,7 @@ use flashcrowd_plan::Plan;
 use flashcrowd_plan::*;
 use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_swarm::profile::HandOver;
+use flashcrowd_transport::tcp::profiles;
 use flashcrowd_transport::utp;
 use std::fmt::Write as _;
 
@@ -135,6 +136,26 @@ fn a_block_at_a_time_costs_what_the_transport_is_waited_for() {
     // 128 blocks, of which one is on its way in each round trip.
     assert!((12.8..15.0).contains(&acknowledged), "{acknowledged}");
     assert!(room <= sent && sent < 0.6 * acknowledged, "{room} {sent} {acknowledged}");
+}
+
+/// A client that goes by room writes until its send buffer is full, and goes on when it is told of room: of the connection
+/// that it writes to, not of the one on which the neighbour's blocks come.
+#[test]
+fn a_client_that_goes_by_room_fills_its_buffer_and_no_more() {
+    for stack in ["linux-2.6", "linux-6"] {
+        let mut plan = adsl_swarm(8, 4 << 20, 1000, TCP);
+        plan.stacks[0] = profiles::named(stack).expect("the profile exists");
+        plan.profiles[0].limiter.hand_over = HandOver::Room;
+        let leechers = &mut populations(&mut plan)[1];
+        leechers.arrivals = Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO };
+        let tables = run(&plan, 1);
+        assert_eq!(texts(&tables, "run", "outcome"), ["completed"], "{stack}");
+        let up = numbers(&tables, "downloads", "uploaded_bytes");
+        assert!(up.iter().filter(|bytes| **bytes > 1e6).count() > 4, "{stack}: {up:?}");
+        // A whole copy each, over nine lines of 1 Mbit/s up, is 30 s at best.
+        let last = numbers(&tables, "downloads", "duration_s").into_iter().fold(0.0, f64::max);
+        assert!((30.0..150.0).contains(&last), "{stack}: {last} s");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_plan::{Change, Plan, Transfer, What, Workload};
+use flashcrowd_plan::{Arrivals, Change, Plan, Transfer, What, Workload};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan) -> Vec<Table> {
@@ -36,6 +36,21 @@ fn a_swarm_that_gets_on_slowly_is_not_stalled() {
     let (how, end) = outcome(&run(&slow));
     assert_eq!(how, "stalled");
     assert!((20.0..60.0).contains(&end), "{end}");
+}
+
+/// Who has the file and who left without it wait for nothing: a pause until the next comes is no stall.
+#[test]
+fn nobody_waits_until_the_next_comes() {
+    let mut plan = flash_crowd(3, 1 << 18, kilobytes(50), path(Span::from_millis(50), 0.0));
+    plan.stop.stall_ns = Span::from_secs(20);
+    let seconds = |at: u64| Span::from_secs(at);
+    swarm(&mut plan).populations[1].arrivals = Arrivals::Sessions {
+        at_ns: vec![seconds(0), seconds(0), seconds(100)],
+        leave_ns: vec![None, Some(seconds(1)), None],
+    };
+    let (how, end) = outcome(&run(&plan));
+    assert_eq!(how, "completed");
+    assert!(end > 100.0, "{end}");
 }
 
 /// The SYN is sent again after 1, 2, 4, 8, 16 and 32 s; 64 s later TCP gives up, and the flow with it.

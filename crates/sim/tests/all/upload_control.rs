@@ -90,6 +90,35 @@ fn a_probe_crosses_the_line_with_its_size() {
     assert_eq!(texts(&tables, "control", "host")[7], "host-0");
 }
 
+/// An echo of RFC 792: its identifier is the number of the peer, from one on.
+#[test]
+fn a_probe_is_an_echo_request_of_its_peer() {
+    let mut plan = home("modern", Some(controlled("adaptive-drc-aimd")));
+    plan.stop.horizon_ns = Span::from_millis(9500);
+    plan.measures.capture =
+        Some(Capture { hosts: vec![SERVER], from_ns: Span::ZERO, to_ns: None, snap_bytes: None });
+    let tables = run(&plan, 1);
+    let directions = texts(&tables, "captures", "direction");
+    let Some(Column::Bytes(bytes, ends)) = table(&tables, "captures").column("packet") else {
+        panic!("it has packets")
+    };
+    let mut start = 0;
+    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    for (end, direction) in ends.iter().zip(directions) {
+        let packet = &bytes[std::mem::replace(&mut start, *end as usize)..*end as usize];
+        let word = |at| u16::from_be_bytes([packet[at], packet[at + 1]]);
+        // Last bytes of the addresses, type, identifier, number.
+        let seen = ([packet[15], packet[19]], packet[20], word(24), word(26));
+        if direction == "received" { asked.push(seen) } else { answered.push(seen) }
+    }
+    let [home, server] = asked[0].0;
+    assert_ne!(home, server);
+    assert!(asked.len() >= 9, "{asked:?}");
+    let numbers = 0..asked.len() as u16;
+    assert_eq!(asked, numbers.clone().map(|it| ([home, server], 8, 1, it)).collect::<Vec<_>>());
+    assert_eq!(answered, numbers.map(|it| ([server, home], 0, 1, it)).collect::<Vec<_>>());
+}
+
 #[test]
 fn without_a_limit_probes_wait_in_the_uplink_s_queue() {
     // The rule is quiet for the first 20 samples; a floor above the line leaves the queue as it is.

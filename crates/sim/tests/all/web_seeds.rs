@@ -6,7 +6,8 @@ use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::{
-    Arrivals, Capture, Change, Clients, Files, Link, Origin, Plan, WebSeed, What, Workload,
+    Arrivals, Capture, Change, Clients, Files, Link, Origin, Plan, Sampled, Series, WebSeed, What,
+    Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
@@ -179,6 +180,36 @@ fn a_capture_shows_requests_for_ranges() {
         text.contains("GET /origin/0 HTTP/1.1\r\nHost: server\r\nRange: bytes=0-"),
         "a request"
     );
+}
+
+/// Who comes from a swarm is a client of the server that it asks, and of no other.
+#[test]
+fn series_count_those_who_come_from_a_swarm() {
+    let mut plan = crowd(1, "libtorrent", 0.0);
+    swarm(&mut plan).populations.remove(0);
+    // A disk that is slower than the line, so that the client waits for it.
+    let server = origin(&mut plan);
+    let rate_bps = Rate::at_least_one(8_000_000);
+    server.disk = Medium::HardDisk(HardDisk { rate_bps, ..HardDisk::default() });
+    let other = Origin { name: "other".to_owned(), populations: vec![nobody()], ..server.clone() };
+    plan.workloads.push(Workload::Origin(other));
+    let every_ns = Span::from_millis(500);
+    let kinds = [Sampled::DiskWaiting, Sampled::OriginClients];
+    plan.measures.series = kinds.map(|what| Series { what, every_ns }).to_vec();
+    let arrivals = &mut swarm(&mut plan).populations[0].arrivals;
+    *arrivals = Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO };
+    let tables = run(&plan, 1);
+    let (what, source) = (texts(&tables, "series", "what"), texts(&tables, "series", "source"));
+    let value = numbers(&tables, "series", "value");
+    let of = |kind: &str, name: &str| -> Vec<f64> {
+        let mine = (0..value.len()).filter(|&row| what[row] == kind && source[row] == name);
+        mine.map(|row| value[row]).collect()
+    };
+    // 3 MB at 1 MB/s.
+    for kind in ["disk-waiting", "origin-clients"] {
+        assert_eq!(of(kind, "origin")[1..5], [1.0; 4], "{kind}");
+        assert!(of(kind, "other").iter().all(|value| *value == 0.0), "{kind}");
+    }
 }
 
 #[test]

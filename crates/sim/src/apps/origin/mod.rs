@@ -494,3 +494,13 @@ impl App for Origins<'_> {
         vec![self.downloads(world), self.origins(world), self.origin_files(world)]
     }
 }
+
+#[cfg(test)]
+impl Origins<'_> {
+    /// Whether the servers have done all that their machines have asked for.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        let settled =
+            |it: &mut Server<'_>| it.handed.is_empty() && it.storage.machine.poll().is_none();
+        self.servers.iter_mut().all(settled)
+    }
+}

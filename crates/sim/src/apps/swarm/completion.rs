@@ -35,10 +35,8 @@ impl Swarms<'_> {
                 swarm.watched_bytes = bytes;
                 swarm.last_progress = world.now;
             }
-            let arrived = swarm.members.len() as u32;
             let idle = world.now - swarm.last_progress;
-            let over = swarm.completed + swarm.gave_up;
-            let waiting = over < swarm.leechers && arrived > over;
+            let waiting = swarm.members.iter().any(|peer| self.peers[*peer as usize].is_waiting());
             let done = swarm.done(spec.stop_after_completions);
             if !done && waiting && idle >= self.plan.stop.stall_ns {
                 return Some(format!(

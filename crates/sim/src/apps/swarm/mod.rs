@@ -273,6 +273,10 @@ impl Peer {
     fn is_leecher(&self) -> bool {
         self.role == Role::Leecher
     }
+    /// Whether it is there, and has not got the file yet.
+    fn is_waiting(&self) -> bool {
+        self.is_leecher() && self.machine.is_some() && self.completed.is_none()
+    }
 }
 
 impl<'p> Swarms<'p> {

@@ -95,6 +95,52 @@ fn the_delay_is_taken_when_a_packet_arrives() {
     assert_eq!(said(&mut pair.answerer, later)[0].timestamp_difference, 0);
 }
 
+/// What a packet waited is what its delay has above the least; timestamps have no other meaning from clock to clock.
+#[test]
+fn the_queueing_delay_is_what_is_above_the_least() {
+    let mut pair = Pair::new(small(20));
+    let mut waited = Vec::new();
+    for difference in [25_000, 20_000, 32_000, u32::MAX - 9_999, 30_000] {
+        let data = pair.write(100);
+        for reply in pair.answer(&data) {
+            pair.caller.receive(pair.now, &Packet { timestamp_difference: difference, ..reply });
+        }
+        waited.push(pair.caller.stats().queueing_delay.nanos() / 1000);
+    }
+    // The other clock may stand behind ours, which makes a difference negative.
+    assert_eq!(waited[1..], [0, 12_000, 0, 40_000]);
+}
+
+/// Three duplicates while the probe of the path MTU is under way as well: a search that ends takes it for lost with
+/// them, and sends another; libtorrent, whose search is endless, waits for it.
+#[test]
+fn duplicates_that_are_not_of_the_probe_are_no_evidence_against_it() {
+    for (endless, probes) in [(false, 1), (true, 0)] {
+        let mut config = Config {
+            initial_window_packets: 40,
+            sack: SackPolicy::Off,
+            nagle: Nagle::Off,
+            ..profiles::libtorrent()
+        };
+        config.loss_detection.duplicate_acks = 0;
+        config.path_mtu.endless = endless;
+        config.path_mtu.probe_window_datagrams = 0;
+        let mut pair = Pair::new(config);
+        let measures = |packet: &&Packet| packet.dont_fragment;
+        let earlier = pair.write(5000);
+        let (lost, arrived) = earlier.split_last().expect("packets");
+        assert!(arrived[0].dont_fragment && !lost.dont_fragment);
+        pair.deliver(arrived);
+        let later = pair.write(8000);
+        assert!(later[0].dont_fragment && later.len() > 4);
+        pair.deliver(&later[1..2]);
+        pair.deliver(&later[2..3]);
+        assert_eq!(pair.write(3000).iter().filter(measures).count(), 0, "one is under way");
+        pair.deliver(&later[3..4]);
+        assert_eq!(pair.write(3000).iter().filter(measures).count(), probes);
+    }
+}
+
 #[test]
 fn a_lone_lost_probe_costs_no_window() {
     let mut pair = Pair::new(Config { initial_window_packets: 1, ..profiles::libutp() });
@@ -235,12 +281,15 @@ fn fast_retransmissions_count_towards_the_end() {
 #[test]
 fn what_a_timeout_repeats_waits_for_the_next() {
     for after_timeout in [false, true] {
-        let mut config = libtorrent_with(20);
+        // After the timeout, the window has room for one packet.
+        let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 1000 };
+        let mut config = Config { packet_size, ..libtorrent_with(20) };
         config.loss_detection.after_timeout = after_timeout;
         let mut pair = Pair::new(config);
-        let data = pair.write(1000);
-        let first = pair.wait(Span::from_secs(1));
-        assert_eq!(first[0].seq_nr, data[0].seq_nr, "all are lost, the first is repeated");
+        let data = pair.write(10_000);
+        let repeated: Vec<u16> =
+            pair.wait(Span::from_secs(1)).iter().map(|packet| packet.seq_nr).collect();
+        assert_eq!(repeated, [data[0].seq_nr], "all are lost, the first is repeated");
         // It is lost again. The others were not lost, but late.
         let mut repeated = Vec::new();
         for packet in &data[1..] {

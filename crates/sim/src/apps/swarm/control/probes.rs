@@ -54,3 +54,41 @@ impl Probes {
         self.waiting.iter().map(|it| it.until).min().unwrap_or(Time::NEVER)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::START + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn answers_find_their_probes_in_any_order() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.next(), Time::NEVER);
+        let probe = |reflector, seconds| Probe { reflector, timeout: Span::from_secs(seconds) };
+        let sent = [
+            probes.send(at(0), probe(5, 4)),
+            probes.send(at(100), probe(6, 1)),
+            probes.send(at(200), probe(7, 4)),
+        ];
+        assert_eq!(sent, [0, 1, 2]);
+        assert_eq!(probes.next(), at(1100));
+        let rtt = |millis| Some(Span::from_millis(millis));
+        let second = probes.answered(at(250), 1);
+        assert_eq!(second, Some(Answer { reflector: 6, rtt: rtt(150) }));
+        assert_eq!(probes.answered(at(260), 1), None, "it was answered before");
+        assert_eq!((probes.rtt, probes.base), (rtt(150), rtt(150)));
+        let third = probes.answered(at(500), 2);
+        assert_eq!(third, Some(Answer { reflector: 7, rtt: rtt(300) }));
+        assert_eq!((probes.rtt, probes.base), (rtt(300), rtt(150)), "the latest, and the least");
+
+        assert_eq!(probes.next(), at(4000));
+        assert_eq!(probes.given_up(at(3999)), None);
+        assert_eq!(probes.given_up(at(4000)), Some(Answer { reflector: 5, rtt: None }));
+        assert_eq!(probes.given_up(at(4000)), None);
+        assert_eq!(probes.answered(at(4001), 0), None, "too late");
+        assert_eq!((probes.lost, probes.next()), (1, Time::NEVER));
+    }
+}
