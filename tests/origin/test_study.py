@@ -31,9 +31,10 @@ def _results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def times(results: Results) -> dict[str, dict[str, float]]:
     """Mean download times by policy and population."""
     policies = ["in-order", "attach", "circus", "relevance"]
+    points = {row["run"]: row["point"] for row in results.tables["runs"].to_pylist()}
     found: dict[str, dict[str, list[float]]] = {policy: {} for policy in policies}
     for row in results.tables["downloads"].to_pylist():
-        of = found[policies[row["run"]]].setdefault(row["population"], [])
+        of = found[policies[points[row["run"]]]].setdefault(row["population"], [])
         of.append(row["duration_s"])
     return {
         policy: {name: sum(each) / len(each) for name, each in of.items()}
@@ -41,8 +42,9 @@ def times(results: Results) -> dict[str, dict[str, float]]:
     }
 
 
-def test_any_order_brings_everybody_the_time_of_their_line(results: Results) -> None:
-    found = times(results)
+def test_any_order_brings_everybody_the_time_of_their_line(tmp_path: Path) -> None:
+    """Two runs: whether somebody in a run of attach comes too late for the others is chance."""
+    found = times(flashcrowd.run(Study.load(STUDY, repeats=2, set=SHORT), tmp_path / "results"))
     for policy in ("circus", "relevance"):
         for name, line_s in LINE_S.items():
             assert line_s < found[policy][name] < 1.02 * line_s, (policy, name)

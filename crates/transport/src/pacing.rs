@@ -120,13 +120,17 @@ impl Paced {
 
     /// The longest super-segment at the rate in force.
     pub(crate) fn quantum(&self, controller: &AnyController, srtt: Span, outstanding: u64) -> u64 {
-        self.rate(controller, srtt, outstanding)
-            .map_or(u64::MAX, |rate| (rate.bytes_per_second() * QUANTUM.seconds()) as u64)
+        self.rate(controller, srtt, outstanding).map_or(u64::MAX, quantum_bytes)
     }
 }
 
+/// What one packet may carry at a rate (Linux: `sk_pacing_shift`).
+pub(crate) fn quantum_bytes(rate: Rate) -> u64 {
+    (rate.bytes_per_second() * QUANTUM.seconds()) as u64
+}
+
 /// Linux: `tcp_update_pacing_rate`. Slow start is paced faster only below half the threshold.
-fn fq_rate(controller: &AnyController, srtt: Span, outstanding: u64) -> Option<Rate> {
+pub(crate) fn fq_rate(controller: &AnyController, srtt: Span, outstanding: u64) -> Option<Rate> {
     let window = controller.window();
     let ratio =
         if window < controller.threshold() / 2 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };

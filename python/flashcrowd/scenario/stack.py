@@ -147,6 +147,8 @@ class Stack(Table):
     """After silence, halve the window once per retransmission timeout (RFC 2861)."""
     tso: Annotated[Size, within(Size("0 B"), Size("1 MiB"))]
     """Largest super-segment handed to the network card to cut up; "0 B" for none."""
+    tso_push: bool
+    """PSH on the last segment of what the kernel sends in one piece (Linux: TSO packets)."""
     syn_retries: Retries
     """How often a SYN is repeated before the connection fails."""
     data_retries: Retries

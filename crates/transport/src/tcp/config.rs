@@ -94,6 +94,10 @@ pub struct Config {
     pub idle_restart: bool,
     /// Largest super-segment that the sender hands to its network card to cut up; 0 for none.
     pub tso_bytes: u32,
+    /// PSH on the last segment of each TSO packet of several (Linux: tcp_transmit_skb, since 4.20), also where
+    /// they leave one by one. A receiver that has read all then acknowledges it at once (tcp_measure_rcv_mss,
+    /// since 6.7), and not with the next one.
+    pub tso_push: bool,
     /// How often a SYN is repeated before the connection fails.
     pub syn_retries: u32,
     /// How often in a row the timer may resend data before the connection fails.

@@ -270,7 +270,7 @@ impl Connection {
         }
     }
 
-    /// What to put on the wire next. Retransmission until `None` after every other call with `&mut self`.
+    /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if !self.is_established() {

@@ -60,6 +60,7 @@ pub fn linux_2_6() -> Config {
         app_limited_validation: true,
         idle_restart: true,
         tso_bytes: 0,
+        tso_push: false,
         syn_retries: 5,
         data_retries: 15,
         time_wait_ns: Span::from_secs(60),
@@ -86,6 +87,7 @@ pub fn linux_6() -> Config {
             autotune: true,
         },
         right_sizing: RightSizing::Linux6_16,
+        tso_push: true,
         syn_retries: 6,
         ..linux_2_6()
     }
@@ -139,6 +141,7 @@ pub fn windows_xp() -> Config {
         app_limited_validation: false,
         idle_restart: true,
         tso_bytes: 0,
+        tso_push: false,
         syn_retries: 2,
         data_retries: 5,
         time_wait_ns: Span::from_secs(240),
@@ -200,6 +203,7 @@ pub fn ns2_tcp() -> Config {
         app_limited_validation: false,
         idle_restart: true,
         tso_bytes: 0,
+        tso_push: false,
         syn_retries: 10,
         data_retries: 100,
         time_wait_ns: Span::from_secs(1),

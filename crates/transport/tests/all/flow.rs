@@ -171,6 +171,20 @@ fn acknowledgements_are_quick_at_first() {
     assert_eq!(script.count(), 1);
 }
 
+/// Linux: tcp_measure_rcv_mss. A full segment with PSH ends a write, and its sender may wait: where the application has
+/// read all, it is acknowledged at once. One that makes a pair with the segment before it would be anyway.
+#[test]
+fn what_was_pushed_does_not_wait_once_it_is_read() {
+    for (flags, acks) in [(Flags::default(), 0), (Flags::PSH, 1)] {
+        let mut script = Script::new(fixed_window(), RTT);
+        acknowledgements(&mut script, 0..30);
+        let now = script.data(30_000, 1000, flags).now;
+        assert_eq!(script.count(), 0, "not before it is read");
+        script.server.read(now, 1000);
+        assert_eq!(script.count(), acks);
+    }
+}
+
 /// Linux: tcp_grow_window. As long as the window grows, by two segments with each, none waits, and
 /// none is counted: the ten that half the window had at first come behind it.
 #[test]

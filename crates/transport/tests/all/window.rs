@@ -1,10 +1,10 @@
 //! How the congestion window grows, waits and starts anew.
 
-use crate::script::{Script, linux};
+use crate::script::{Script, linux, profile};
 use flashcrowd_base::Span;
 use flashcrowd_transport::Pacing;
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
-use flashcrowd_transport::tcp::{Config, Reduction};
+use flashcrowd_transport::tcp::{Config, Flags, Nagle, Reduction, Segment, profiles};
 
 const RTT: Span = Span::from_millis(100);
 
@@ -25,6 +25,46 @@ fn slow_start_opens_by_what_is_acknowledged() {
             script.quiet(5);
         }
     }
+}
+
+/// Drivers that look for room first poll in two steps.
+#[test]
+fn what_is_about_to_be_sent_is_what_is_sent() {
+    let mut config = linux();
+    config.nagle = Nagle::Off;
+    let mut script = Script::new(config, RTT);
+    script.write(2500);
+    let mut sent = Vec::new();
+    while let Some(outgoing) = script.server.poll_outgoing(script.now) {
+        let payload = outgoing.payload();
+        let mut segment = Segment::default();
+        let frames = script.server.write_out(script.now, outgoing, &mut segment);
+        assert_eq!(payload, segment.len);
+        sent.push((payload, frames));
+    }
+    assert_eq!(sent, [(1000, 1), (1000, 1), (500, 1)]);
+}
+
+/// Linux: tcp_transmit_skb sets PSH on TSO packets of several segments, which tcp_tso_autosize makes as long as a
+/// millisecond at the pacing rate, two segments at least, and longer where the round trip is short.
+#[test]
+fn the_last_segment_of_a_tso_packet_is_pushed() {
+    let pushed = |script: &mut Script| -> Vec<u64> {
+        let sent = script.poll();
+        let pushed = sent.iter().filter(|segment| segment.flags.contains(Flags::PSH));
+        pushed.map(|segment| segment.seq / 1000).collect()
+    };
+    let mut script = Script::new(linux(), RTT);
+    script.write(1_000_000);
+    assert_eq!(pushed(&mut script), [1, 3, 5, 7, 9]);
+    script.quiet(100).ack(1000);
+    assert_eq!(pushed(&mut script), [11]);
+    let mut near = Script::new(linux(), Span::from_millis(1));
+    near.write(1_000_000);
+    assert_eq!(pushed(&mut near), [9]);
+    let mut old = Script::new(profile(profiles::linux_2_6()), RTT);
+    old.write(1_000_000);
+    assert!(pushed(&mut old).is_empty());
 }
 
 /// packetdrill, slow-start-app-limited: 9 packets out of 10 end at 18, 10 packets at 20.

@@ -7,7 +7,7 @@ use crate::tcp::segment::{Flags, Segment};
 use flashcrowd_base::{Span, Time};
 
 /// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
-const MAX_REORDERING: u32 = 300;
+const MAX_REORDERING: u64 = 300;
 
 /// Acknowledgements, and what the controller is passed of them.
 impl Sender {
@@ -148,8 +148,8 @@ impl Sender {
         if let Some(seq) = delivery.reordered {
             self.reordering_seen = true;
             let distance = self.board.highest_sacked().saturating_sub(seq);
-            let segments = distance.div_ceil(u64::from(self.mss)) as u32;
-            self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
+            let segments = distance.div_ceil(u64::from(self.mss)).min(MAX_REORDERING);
+            self.reordering = self.reordering.max(segments as u16);
         }
         latest.or(smoothed)
     }
@@ -159,7 +159,7 @@ impl Sender {
     #[inline]
     pub(super) fn may_grow(&self, config: &Config, was_recovering: bool, advanced: bool) -> bool {
         let repaired = was_recovering && config.reduction != Reduction::Prr;
-        !self.is_reducing() && !repaired && (advanced || self.reordering > DUPLICATES)
+        !self.is_reducing() && !repaired && (advanced || self.reordering() > DUPLICATES)
     }
 
     #[inline]

@@ -103,11 +103,11 @@ pub(super) struct Sender {
     tlp_is_retrans: bool,
     reordering_seen: bool,
     timestamps: bool,
-    /// The kind of ECN feedback, the counter of marked packets (s.cep of RFC 9768), and whether CWR is
-    /// to be sent.
+    /// The kind of ECN feedback, and whether CWR is to be sent.
     feedback: Feedback,
-    cep: u8,
     cwr_due: bool,
+    /// Segments of the present TSO packet that are still to be sent.
+    tso_left: u8,
     /// Duplicate acknowledgements of `snd_una` (without SACK).
     duplicates: u32,
     /// The largest congestion window so far, which the send buffer follows.
@@ -122,7 +122,9 @@ pub(super) struct Sender {
     /// Since when a super-segment is deferred (Linux: tcp_tso_should_defer).
     deferred_since: Time,
     /// Reordering degree in segments (Linux: tp->reordering).
-    reordering: u32,
+    reordering: u16,
+    /// The counter of marked packets (s.cep of RFC 9768).
+    cep: u8,
     /// Packets that arrived marked, by accurate feedback (Linux: delivered_ce).
     pub(super) delivered_marked: u32,
     pub(super) repairs: Repairs,
@@ -169,12 +171,13 @@ impl Sender {
             feedback: Feedback::None,
             cep: 0,
             cwr_due: false,
+            tso_left: 0,
             paced: Paced::new(config.controller, config.pacing, now),
             phase: Phase::Open,
             duplicates: 0,
             // A thousand segments of 64 KiB at most.
             largest_cwnd: initial_window as u32,
-            reordering: DUPLICATES,
+            reordering: DUPLICATES as u16,
             delivered_marked: 0,
             reordering_seen: false,
             rack_newest: (Time::START, 0),
@@ -315,7 +318,7 @@ impl Sender {
         self.phase
     }
     pub(super) fn reordering(&self) -> u32 {
-        self.reordering
+        self.reordering.into()
     }
     pub(super) fn marked_bytes(&self) -> MarkedBytes {
         self.board.marked_bytes()

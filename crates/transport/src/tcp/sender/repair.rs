@@ -157,7 +157,7 @@ impl Sender {
             return Criterion::Distance((u64::from(DUPLICATES) + 1) * u64::from(self.mss));
         }
         let adaptive = config.forward_ack;
-        Criterion::Count(if adaptive { self.reordering } else { DUPLICATES })
+        Criterion::Count(if adaptive { self.reordering() } else { DUPLICATES })
     }
 
     /// How long a segment may be late (RFC 8985, section 6.2, step 4).

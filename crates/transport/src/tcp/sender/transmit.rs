@@ -1,5 +1,6 @@
 use super::{Burst, Sender, Timer, clock};
 use crate::congestion::Controller;
+use crate::pacing::{fq_rate, quantum_bytes};
 use crate::tcp::config::{Config, Nagle};
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
@@ -8,6 +9,11 @@ use flashcrowd_base::{Span, Time};
 
 /// How long a super-segment waits to become longer (Linux 2.6: a tick).
 const DEFERRAL: Span = Span::from_millis(1);
+
+/// Bytes of a TSO packet at most (Linux: sk_gso_max_size), and the microseconds of round trip with each of
+/// which the part of them halves that needs no pacing rate, as a power of two (tcp_tso_rtt_log).
+const LONGEST_TSO_PACKET: u64 = 1 << 16;
+const TSO_RTT_LOG: u32 = 9;
 
 /// What to send next: retransmissions, probes, new data.
 impl Sender {
@@ -149,11 +155,51 @@ impl Sender {
             }
         }
         let fin = self.closed && len == unsent;
-        let burst = self.emit(config, now, len as u32, fin);
+        let pushes = config.tso_push
+            && (len > mss
+                || (len == mss
+                    && self.paced.is_none()
+                    && self.ends_tso_packet(now, unsent.min(offered).min(room))));
+        let mut burst = self.emit(config, now, len as u32, fin);
+        if pushes {
+            burst.flags |= Flags::PSH;
+        }
         if self.board.in_flight(self.outstanding()) >= window {
             self.limited_now = true;
         }
         Some(burst)
+    }
+
+    /// Whether the full segment that is sent next ends a TSO packet of several, of which the kernel may send
+    /// `limit` bytes now. They leave one by one here, and belong together by the instant at which they do.
+    #[inline]
+    fn ends_tso_packet(&mut self, now: Time, limit: u64) -> bool {
+        if self.tso_left > 0 && self.last_sent == now {
+            self.tso_left -= 1;
+            return self.tso_left == 0;
+        }
+        let mss = u64::from(self.mss);
+        self.tso_left = if limit < 2 * mss {
+            0
+        } else if limit < 3 * mss {
+            1
+        } else {
+            self.tso_segments().min(limit / mss) as u8 - 1
+        };
+        false
+    }
+
+    /// The most segments of a TSO packet: what a millisecond brings at the pacing rate, and more where the
+    /// round trip is short, but two at least (Linux: tcp_tso_autosize).
+    #[inline(never)]
+    fn tso_segments(&self) -> u64 {
+        let srtt = self.rtt.smoothed();
+        let rate = fq_rate(&self.controller, srtt, self.outstanding());
+        let halvings = (self.rtt.min().nanos() / 1000) >> TSO_RTT_LOG;
+        let near = LONGEST_TSO_PACKET >> halvings.min(32);
+        let paced = rate.map_or(LONGEST_TSO_PACKET, quantum_bytes);
+        let bytes = paced.saturating_add(near).min(LONGEST_TSO_PACKET);
+        (bytes / u64::from(self.mss)).max(2)
     }
 
     /// Bytes in flight as new data has to reckon with: without limited transmit (RFC 3042), duplicate
