@@ -2,12 +2,9 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium, Ssd};
-use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::{
-    Arrivals, Clients, Files, Link, Measures, Origin, Plan, Sampled, Series, Window, Windowed,
-    Workload,
+    Arrivals, Files, Measures, Origin, Plan, Sampled, Series, Window, Windowed, Workload,
 };
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
@@ -23,47 +20,15 @@ fn slow() -> Medium {
     Medium::HardDisk(HardDisk { rate_bps, ..HardDisk::default() })
 }
 
-/// Host 0 with a file of sixteen extents of 256 KiB in the order of the file, of which memory holds five;
-/// a client at each of the other hosts, which come at these seconds and have a line down of so many bit/s.
+/// Clients in order at each of the hosts but the first, which come at these seconds and have a line down of so many
+/// bit/s.
 fn server(line: u64, seconds: &[u64], disk: Medium) -> Plan {
-    let mut plan = plan(seconds.len() as u32 + 1, "linux-6", path(Span::from_millis(20), 0.0));
-    for host in 1..=seconds.len() {
-        let conditions = Conditions {
-            rate_bps: Rate::from_bps(line),
-            queue: Queue::packets(200),
-            ..Conditions::default()
-        };
-        let name = format!("down {host}");
-        plan.network.hosts[host].down.push(plan.network.links.len() as u32);
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
-    }
-    plan.workloads.push(Workload::Origin(Origin {
-        name: "origin".to_owned(),
-        host: 0,
-        transport: None,
-        files: Files { count: 1, size_bytes: 16 * EXTENT, zipf: 0.0 },
-        settings: Settings {
-            block_bytes: 1 << 16,
-            extent_bytes: EXTENT as u32,
-            memory_bytes: 5 * EXTENT,
-            scheduling: Scheduling::named("in-order").expect("the policy exists"),
-            ..Settings::default()
-        },
-        disk,
-        unsent_bytes: 1 << 16,
-        request_bytes: 400,
-        head_bytes: 300,
-        part_bytes: 150,
-        populations: vec![Clients {
-            name: "clients".to_owned(),
-            hosts: (1..=seconds.len() as u32).collect(),
-            in_order: true,
-            arrivals: Arrivals::Times {
-                at_ns: seconds.iter().map(|at| Span::from_secs(*at)).collect(),
-            },
-        }],
-    }));
-    plan.stop.horizon_ns = Span::from_secs(3600);
+    let lines = vec![line; seconds.len()];
+    let mut plan = content_server(path(Span::from_millis(20), 0.0), &lines, "in-order", disk);
+    let clients = &mut origin(&mut plan, 0).populations[0];
+    clients.in_order = true;
+    clients.arrivals =
+        Arrivals::Times { at_ns: seconds.iter().map(|at| Span::from_secs(*at)).collect() };
     plan
 }
 

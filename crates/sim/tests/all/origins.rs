@@ -3,11 +3,11 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_link::{Conditions, Queue};
+use flashcrowd_link::Conditions;
+use flashcrowd_origin::Scheduling;
 use flashcrowd_origin::disk::{HardDisk, Medium, NetworkVolume, Ssd};
-use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::{
-    Arrivals, Change, Clients, Files, Link, Measures, Origin, Plan, Sampled, Series, What, Window,
+    Arrivals, Change, Clients, Files, Measures, Origin, Plan, Sampled, Series, What, Window,
     Windowed, Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
@@ -25,55 +25,9 @@ fn fast() -> Medium {
     Medium::Ssd(Ssd { latency_ns: Span::from_micros(1), rate_bps, ..Ssd::default() })
 }
 
-fn together(hosts: &[u32], in_order: bool) -> Clients {
-    Clients {
-        name: "clients".to_owned(),
-        hosts: hosts.to_vec(),
-        in_order,
-        arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO },
-    }
-}
-
 /// One file of 4 MiB at host 0, and a client in order at each of the other hosts, whose lines have these rates.
 fn server(lines: &[u64], policy: &str, disk: Medium) -> Plan {
-    server_over(path(Span::from_millis(20), 0.0), lines, policy, disk)
-}
-
-fn server_over(core: Conditions, lines: &[u64], policy: &str, disk: Medium) -> Plan {
-    let mut plan = plan(lines.len() as u32 + 1, "linux-6", core);
-    for (host, bps) in (1..).zip(lines) {
-        let conditions = Conditions {
-            rate_bps: Rate::from_bps(*bps),
-            queue: Queue::packets(200),
-            ..Conditions::default()
-        };
-        let link = plan.network.links.len() as u32;
-        let name = format!("down {host}");
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
-        plan.network.hosts[host].down.push(link);
-    }
-    let hosts: Vec<u32> = (1..=lines.len() as u32).collect();
-    plan.workloads.push(Workload::Origin(Origin {
-        name: "origin".to_owned(),
-        host: 0,
-        transport: None,
-        files: Files { count: 1, size_bytes: 4 * MIB, zipf: 0.0 },
-        settings: Settings {
-            block_bytes: 1 << 16,
-            extent_bytes: 1 << 18,
-            memory_bytes: 5 << 18,
-            scheduling: Scheduling::named(policy).expect("the policy exists"),
-            ..Settings::default()
-        },
-        disk,
-        unsent_bytes: 1 << 16,
-        request_bytes: 400,
-        head_bytes: 300,
-        part_bytes: 150,
-        populations: vec![together(&hosts, false)],
-    }));
-    plan.stop.horizon_ns = Span::from_secs(3600);
-    plan
+    content_server(path(Span::from_millis(20), 0.0), lines, policy, disk)
 }
 
 fn origin(plan: &mut Plan) -> &mut Origin {
@@ -187,7 +141,7 @@ fn what_is_sent_at_once_is_not_unsent() {
     // segments, three blocks and a half, go out in the first round trip, as with any larger bound.
     let took = |unsent_bytes| {
         let mut plan =
-            server_over(path(Span::from_millis(200), 0.0), &[100_000_000], "in-order", fast());
+            content_server(path(Span::from_millis(200), 0.0), &[100_000_000], "in-order", fast());
         let origin = origin(&mut plan);
         origin.files.size_bytes = 40 << 10;
         origin.settings.block_bytes = 4 << 10;
@@ -325,7 +279,7 @@ proptest! {
         seed in 0u64..1000,
     ) {
         let core = path(Span::from_millis(10), loss);
-        let mut plan = server_over(core, &lines, policy, disk.clone());
+        let mut plan = content_server(core, &lines, policy, disk.clone());
         let server = origin(&mut plan);
         server.files = Files { count: files, size_bytes: length, zipf: 0.5 };
         server.unsent_bytes = unsent_bytes;

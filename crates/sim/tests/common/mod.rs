@@ -4,6 +4,8 @@
 
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Conditions, Loss, LossModel, Queue, Side};
+use flashcrowd_origin::disk::Medium;
+use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::*;
 use flashcrowd_sim::{Column, Table};
 use flashcrowd_swarm::{Role, TrackerRules, profile};
@@ -202,5 +204,54 @@ pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<Transpor
     if let Some(leechers) = swarm.populations.last_mut() {
         leechers.arrivals = Arrivals::Poisson { start_ns: Span::ZERO, gap_ns: Span::from_secs(10) };
     }
+    plan
+}
+
+/// Clients of a content server at these hosts, which come together.
+pub fn together(hosts: &[u32], in_order: bool) -> Clients {
+    Clients {
+        name: "clients".to_owned(),
+        hosts: hosts.to_vec(),
+        in_order,
+        arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO },
+    }
+}
+
+/// A content server at host 0 with one file of 4 MiB, sixteen extents of which its memory holds five, and a client in
+/// any order at each of the other hosts, whose lines down have these rates.
+pub fn content_server(core: Conditions, lines: &[u64], policy: &str, disk: Medium) -> Plan {
+    let mut plan = plan(lines.len() as u32 + 1, "linux-6", core);
+    for (host, bps) in (1..).zip(lines) {
+        let conditions = Conditions {
+            rate_bps: Rate::from_bps(*bps),
+            queue: Queue::packets(200),
+            ..Conditions::default()
+        };
+        let link = plan.network.links.len() as u32;
+        let name = format!("down {host}");
+        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
+        plan.network.hosts[host].down.push(link);
+    }
+    let hosts: Vec<u32> = (1..=lines.len() as u32).collect();
+    plan.workloads.push(Workload::Origin(Origin {
+        name: "origin".to_owned(),
+        host: 0,
+        transport: None,
+        files: Files { count: 1, size_bytes: 16 << 18, zipf: 0.0 },
+        settings: Settings {
+            block_bytes: 1 << 16,
+            extent_bytes: 1 << 18,
+            memory_bytes: 5 << 18,
+            scheduling: Scheduling::named(policy).expect("the policy exists"),
+            ..Settings::default()
+        },
+        disk,
+        unsent_bytes: 1 << 16,
+        request_bytes: 400,
+        head_bytes: 300,
+        part_bytes: 150,
+        populations: vec![together(&hosts, false)],
+    }));
+    plan.stop.horizon_ns = Span::from_secs(3600);
     plan
 }
