@@ -151,6 +151,14 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_costs_what_the_table_says() {
+        let mut controller = HighSpeed::new(params(1058));
+        controller.on_loss(&loss(1_058_000));
+        let left = controller.window() as f64 / 1_058_000.0;
+        assert!((left - (1.0 - 0.33)).abs() < 0.01, "{left}");
+    }
+
+    #[test]
     fn a_small_window_is_renos() {
         let mut controller = HighSpeed::new(params(30));
         controller.on_loss(&loss(30_000));

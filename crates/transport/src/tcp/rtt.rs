@@ -152,6 +152,28 @@ mod tests {
         assert!((timeout - 0.3).abs() < 1e-3, "{timeout}");
     }
 
+    /// The variance rises with the first sample that deviates more (Linux: tcp_rtt_estimator): 100 ms after a round
+    /// trip of 100 ms are a deviation of 62.5 ms, four of which are 250 ms.
+    #[test]
+    fn linux_raises_the_timeout_at_once() {
+        let linux = profiles::linux_6();
+        let mut rtt = RoundTrip::new(&linux);
+        rtt.sample(&linux, Span::from_millis(100), 0, 10);
+        rtt.sample(&linux, Span::from_millis(200), 1, 11);
+        assert_eq!(rtt.smoothed(), Span::from_micros(112_500));
+        assert_eq!(rtt.timeout(), Span::from_micros(112_500 + 250_000));
+    }
+
+    #[test]
+    fn the_least_is_forgotten_after_its_lifetime() {
+        let mut rtt = RoundTrip::new(&profiles::linux_6());
+        rtt.sample_min(Time::START, Span::from_millis(40));
+        rtt.sample_min(Time::START + MIN_LIFETIME, Span::from_millis(50));
+        assert_eq!(rtt.min(), Span::from_millis(40));
+        rtt.sample_min(Time::START + MIN_LIFETIME * 2, Span::from_millis(60));
+        assert_eq!(rtt.min(), Span::from_millis(60));
+    }
+
     #[test]
     fn linux_puts_the_floor_under_the_variance() {
         let linux = profiles::linux_6();

@@ -234,6 +234,17 @@ mod tests {
         assert_eq!(search(&endless, 2000).1, 1471);
     }
 
+    /// ICMP that names no sensible MTU (old routers say 0) halves what is left to search.
+    #[test]
+    fn a_limit_without_sense_halves_the_range() {
+        let config = profiles::libutp().path_mtu;
+        let mut search = PathMtuSearch::new(&config, Time::START);
+        search.on_limit(&config, Time::START, 0);
+        assert_eq!((search.floor, search.ceiling), (576, (576 + 1402) / 2));
+        search.on_limit(&config, Time::START, 700);
+        assert_eq!((search.floor, search.ceiling, search.datagram_bytes()), (576, 700, 700));
+    }
+
     /// libtorrent: `update_mtu_limits` and the condition of a probe in `send_pkt`.
     #[test]
     fn a_search_without_an_end_takes_a_late_loss_for_a_new_path() {
