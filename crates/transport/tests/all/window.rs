@@ -67,6 +67,18 @@ fn the_last_segment_of_a_tso_packet_is_pushed() {
     assert!(pushed(&mut old).is_empty());
 }
 
+/// A TSO packet of 64 KiB in segments of 256 bytes would have one more than are counted.
+#[test]
+fn small_segments_are_pushed_after_255() {
+    let config = Config { mtu_bytes: 296, initial_window_segments: 300, ..linux() };
+    let mut script = Script::new(config, Span::from_millis(1));
+    script.write(1_000_000);
+    let sent = script.poll();
+    assert_eq!(sent.len(), 300);
+    let pushed = (0..300).filter(|&n| sent[n].flags.contains(Flags::PSH));
+    assert_eq!(pushed.collect::<Vec<_>>(), [254, 299]);
+}
+
 /// packetdrill, slow-start-app-limited: 9 packets out of 10 end at 18, 10 packets at 20.
 #[test]
 fn slow_start_grows_to_twice_of_what_was_used() {

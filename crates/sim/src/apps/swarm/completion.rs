@@ -36,9 +36,9 @@ impl Swarms<'_> {
                 swarm.last_progress = world.now;
             }
             let idle = world.now - swarm.last_progress;
-            let waiting = swarm.members.iter().any(|peer| self.peers[*peer as usize].is_waiting());
             let done = swarm.done(spec.stop_after_completions);
-            if !done && waiting && idle >= self.plan.stop.stall_ns {
+            let mut members = swarm.members.iter().map(|peer| &self.peers[*peer as usize]);
+            if !done && idle >= self.plan.stop.stall_ns && members.any(Peer::is_waiting) {
                 return Some(format!(
                     "swarm {}: no block arrived for {:.0} s, {} of {} leechers complete",
                     spec.name,

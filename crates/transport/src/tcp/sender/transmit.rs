@@ -190,7 +190,7 @@ impl Sender {
     }
 
     /// The most segments of a TSO packet: what a millisecond brings at the pacing rate, and more where the
-    /// round trip is short, but two at least (Linux: tcp_tso_autosize).
+    /// round trip is short, but two at least (Linux: tcp_tso_autosize), and no more than are counted here.
     #[inline(never)]
     fn tso_segments(&self) -> u64 {
         let srtt = self.rtt.smoothed();
@@ -199,7 +199,7 @@ impl Sender {
         let near = LONGEST_TSO_PACKET >> halvings.min(32);
         let paced = rate.map_or(LONGEST_TSO_PACKET, quantum_bytes);
         let bytes = paced.saturating_add(near).min(LONGEST_TSO_PACKET);
-        (bytes / u64::from(self.mss)).max(2)
+        (bytes / u64::from(self.mss)).clamp(2, u8::MAX.into())
     }
 
     /// Bytes in flight as new data has to reckon with: without limited transmit (RFC 3042), duplicate
