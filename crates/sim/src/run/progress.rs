@@ -6,7 +6,7 @@ use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_link::Conditions;
 use flashcrowd_origin::Settings;
 use flashcrowd_origin::disk::{Medium, Ssd};
-use flashcrowd_plan::{Arrivals, Clients, Files, Link, Origin, Plan, Transfer, Workload};
+use flashcrowd_plan::{Arrivals, Clients, Files, Plan, Transfer, Workload};
 
 /// The progress that a run reports at each of these seconds.
 fn shares(plan: &Plan, seconds: &[u64]) -> Vec<f64> {
@@ -84,28 +84,15 @@ fn a_swarm_is_as_far_as_its_leechers_together() {
 fn a_server_is_as_far_as_the_bytes_of_all_its_clients() {
     let mut plan = plan(3, "linux-6", path(Span::from_millis(20), 0.0));
     for host in 1..3 {
-        let conditions = Conditions { rate_bps: Rate::from_bps(829_000), ..Conditions::default() };
-        let name = format!("down {host}");
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
-        plan.network.hosts[host].down = vec![host as u32 - 1];
+        let rate_bps = Rate::from_bps(829_000);
+        line_down(&mut plan, host, Conditions { rate_bps, ..Conditions::default() });
     }
-    plan.workloads = vec![Workload::Origin(Origin {
-        name: "origin".to_owned(),
-        host: 0,
-        transport: None,
-        files: Files { count: 2, size_bytes: 1_000_000, zipf: 0.0 },
-        settings: Settings { block_bytes: 1 << 12, extent_bytes: 1 << 18, ..Settings::default() },
-        disk: Medium::Ssd(Ssd::default()),
-        unsent_bytes: 1 << 16,
-        request_bytes: 400,
-        head_bytes: 300,
-        part_bytes: 150,
-        populations: vec![Clients {
-            name: "clients".to_owned(),
-            hosts: vec![1, 2],
-            in_order: true,
-            arrivals: Arrivals::Times { at_ns: vec![Span::ZERO, Span::from_secs(5)] },
-        }],
-    })];
+    let mut origin = origin_of_extents("in-order", Medium::Ssd(Ssd::default()));
+    origin.files = Files { count: 2, size_bytes: 1_000_000, zipf: 0.0 };
+    origin.settings =
+        Settings { block_bytes: 1 << 12, extent_bytes: 1 << 18, ..Settings::default() };
+    let arrivals = Arrivals::Times { at_ns: vec![Span::ZERO, Span::from_secs(5)] };
+    origin.populations = vec![Clients { arrivals, ..together(&[1, 2], true) }];
+    plan.workloads = vec![Workload::Origin(origin)];
     assert_close(&shares(&plan, &[0, 4, 7, 12]), &[0.0, 0.2, 0.45, 0.85]);
 }

@@ -5,9 +5,9 @@ use crate::apps::AnyApp;
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::Conditions;
+use flashcrowd_origin::Scheduling;
 use flashcrowd_origin::disk::{HardDisk, Medium};
-use flashcrowd_origin::{Scheduling, Settings};
-use flashcrowd_plan::{Arrivals, Clients, Files, Link, Origin, Plan, WebSeed, Workload};
+use flashcrowd_plan::{Arrivals, Clients, Plan, WebSeed, Workload};
 use flashcrowd_swarm::profile;
 
 /// A server of 1 MiB with little memory at host 0, three clients of its own, one of whom leaves early, and two
@@ -16,10 +16,7 @@ fn crowd(policy: &str, unsent_bytes: u64) -> Plan {
     let mut plan = flash_crowd(5, 1 << 20, None, path(Span::from_millis(100), 0.001));
     for host in 1..=5 {
         let rate_bps = Rate::from_bps(host as u64 * 1_000_000);
-        let conditions = Conditions { rate_bps, ..Conditions::default() };
-        let name = format!("down {host}");
-        plan.network.hosts[host].down.push(plan.network.links.len() as u32);
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
+        line_down(&mut plan, host, Conditions { rate_bps, ..Conditions::default() });
     }
     plan.profiles = vec![profile::named("libtorrent").expect("the profile exists")];
     let swarm = swarm(&mut plan);
@@ -27,33 +24,18 @@ fn crowd(policy: &str, unsent_bytes: u64) -> Plan {
     swarm.populations.remove(0);
     swarm.populations[0].hosts = vec![4, 5];
     let second = Span::from_secs(1);
-    plan.workloads.push(Workload::Origin(Origin {
-        name: "origin".to_owned(),
-        host: 0,
-        transport: None,
-        files: Files { count: 1, size_bytes: 1 << 20, zipf: 0.0 },
-        settings: Settings {
-            block_bytes: 1 << 14,
-            extent_bytes: 1 << 16,
-            memory_bytes: 4 << 16,
-            scheduling: Scheduling::named(policy).expect("the policy exists"),
-            ..Settings::default()
-        },
-        disk: Medium::HardDisk(HardDisk::default()),
-        unsent_bytes,
-        request_bytes: 400,
-        head_bytes: 300,
-        part_bytes: 150,
-        populations: vec![Clients {
-            name: "clients".to_owned(),
-            hosts: vec![1, 2, 3],
-            in_order: false,
-            arrivals: Arrivals::Sessions {
-                at_ns: vec![Span::ZERO, second, second],
-                leave_ns: vec![None, None, Some(second * 2)],
-            },
-        }],
-    }));
+    let mut origin = origin_of_extents(policy, Medium::HardDisk(HardDisk::default()));
+    origin.files.size_bytes = 1 << 20;
+    origin.settings.block_bytes = 1 << 14;
+    origin.settings.extent_bytes = 1 << 16;
+    origin.settings.memory_bytes = 4 << 16;
+    origin.unsent_bytes = unsent_bytes;
+    let arrivals = Arrivals::Sessions {
+        at_ns: vec![Span::ZERO, second, second],
+        leave_ns: vec![None, None, Some(second * 2)],
+    };
+    origin.populations = vec![Clients { arrivals, ..together(&[1, 2, 3], false) }];
+    plan.workloads.push(Workload::Origin(origin));
     plan.stop.horizon_ns = Span::from_secs(600);
     plan
 }

@@ -7,7 +7,7 @@ use flashcrowd_link::{Jitter, JitterShape, Queue};
 use flashcrowd_plan::{
     Call, Capture, PageSize, Ping, Plan, Reading, Transfer, TransportChoice, Web, Workload,
 };
-use flashcrowd_sim::{Column, RunHandle, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_swarm::Message;
 use flashcrowd_swarm::codec::{Decoded, Decoder};
 use flashcrowd_transport::tcp::Ecn;
@@ -35,20 +35,15 @@ struct Row {
 fn rows(tables: &[Table]) -> Vec<Row> {
     let times = numbers(tables, "captures", "t_ns");
     let hosts = texts(tables, "captures", "host");
-    let directions = texts(tables, "captures", "direction");
     let lengths = numbers(tables, "captures", "ip_bytes");
-    let Some(Column::Bytes(bytes, ends)) = table(tables, "captures").column("packet") else {
-        panic!("it is a column of bytes")
-    };
-    let mut start = 0;
-    let row = |(index, &end): (usize, &u64)| Row {
+    let row = |(index, (sent, bytes)): (usize, (bool, &[u8]))| Row {
         host: hosts[index].clone(),
         t_ns: times[index] as u64,
-        sent: directions[index] == "sent",
+        sent,
         length: lengths[index] as u32,
-        bytes: bytes[std::mem::replace(&mut start, end as usize)..end as usize].to_vec(),
+        bytes: bytes.to_vec(),
     };
-    ends.iter().enumerate().map(row).collect()
+    captured_packets(tables).into_iter().enumerate().map(row).collect()
 }
 
 /// What a parser reads of a packet.

@@ -3,7 +3,7 @@
 use crate::common::*;
 use flashcrowd_base::Span;
 use flashcrowd_plan::{Capture, Change, Ping, Plan, What, Workload};
-use flashcrowd_sim::{Column, RunHandle, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use std::collections::BTreeSet;
 
 fn run(plan: &Plan) -> Vec<Table> {
@@ -61,22 +61,16 @@ fn every_ping_has_an_identifier_of_its_own() {
     plan.measures.capture =
         Some(Capture { hosts: vec![0], from_ns: Span::ZERO, to_ns: None, snap_bytes: None });
     let tables = run(&plan);
-    let directions = texts(&tables, "captures", "direction");
-    let Some(Column::Bytes(bytes, ends)) = table(&tables, "captures").column("packet") else {
-        panic!("it has packets")
-    };
-    let mut start = 0;
     let mut seen = BTreeSet::new();
-    for (end, direction) in ends.iter().zip(directions) {
-        let packet = &bytes[std::mem::replace(&mut start, *end as usize)..*end as usize];
+    for (sent, packet) in captured_packets(&tables) {
         // Behind the IP header: type, code, checksum, identifier, number.
         let word = |at| u16::from_be_bytes([packet[at], packet[at + 1]]);
-        assert_eq!(packet[20], if direction == "sent" { 8 } else { 0 });
-        assert!(seen.insert((direction, word(24), word(26))), "one of each");
+        assert_eq!(packet[20], if sent { 8 } else { 0 });
+        assert!(seen.insert((sent, word(24), word(26))), "one of each");
     }
-    for way in ["sent", "received"] {
+    for way in [true, false] {
         for identifier in 1..=3 {
-            assert!((0..6).all(|number| seen.contains(&(way.to_owned(), identifier, number))));
+            assert!((0..6).all(|number| seen.contains(&(way, identifier, number))));
         }
     }
     assert_eq!(seen.len(), 2 * 3 * 6);

@@ -98,18 +98,12 @@ fn a_probe_is_an_echo_request_of_its_peer() {
     plan.measures.capture =
         Some(Capture { hosts: vec![SERVER], from_ns: Span::ZERO, to_ns: None, snap_bytes: None });
     let tables = run(&plan, 1);
-    let directions = texts(&tables, "captures", "direction");
-    let Some(Column::Bytes(bytes, ends)) = table(&tables, "captures").column("packet") else {
-        panic!("it has packets")
-    };
-    let mut start = 0;
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
-    for (end, direction) in ends.iter().zip(directions) {
-        let packet = &bytes[std::mem::replace(&mut start, *end as usize)..*end as usize];
+    for (sent, packet) in captured_packets(&tables) {
         let word = |at| u16::from_be_bytes([packet[at], packet[at + 1]]);
         // Last bytes of the addresses, type, identifier, number.
         let seen = ([packet[15], packet[19]], packet[20], word(24), word(26));
-        if direction == "received" { asked.push(seen) } else { answered.push(seen) }
+        if sent { answered.push(seen) } else { asked.push(seen) }
     }
     let [home, server] = asked[0].0;
     assert_ne!(home, server);

@@ -4,9 +4,8 @@ use crate::common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium};
-use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::{
-    Arrivals, Capture, Change, Clients, Files, Link, Origin, Plan, Sampled, Series, WebSeed, What,
+    Arrivals, Capture, Change, Clients, Link, Origin, Plan, Sampled, Series, WebSeed, What,
     Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
@@ -46,25 +45,9 @@ fn crowd(leechers: u32, client: &str, loss: f64) -> Plan {
     }
     plan.profiles = vec![profile::named(client).expect("the profile exists")];
     swarm(&mut plan).web_seeds = vec![WebSeed { origin: 1, file: 0 }];
-    plan.workloads.push(Workload::Origin(Origin {
-        name: "origin".to_owned(),
-        host: server,
-        transport: None,
-        files: Files { count: 1, size_bytes: SIZE, zipf: 0.0 },
-        settings: Settings {
-            block_bytes: 1 << 16,
-            extent_bytes: 1 << 18,
-            memory_bytes: 5 << 18,
-            scheduling: Scheduling::named("relevance").expect("the policy exists"),
-            ..Settings::default()
-        },
-        disk: Medium::HardDisk(HardDisk::default()),
-        unsent_bytes: 1 << 16,
-        request_bytes: 400,
-        head_bytes: 300,
-        part_bytes: 150,
-        populations: Vec::new(),
-    }));
+    let mut origin = origin_of_extents("relevance", Medium::HardDisk(HardDisk::default()));
+    (origin.host, origin.files.size_bytes) = (server, SIZE);
+    plan.workloads.push(Workload::Origin(origin));
     plan.stop.horizon_ns = Span::from_secs(7200);
     plan
 }

@@ -217,23 +217,17 @@ pub fn together(hosts: &[u32], in_order: bool) -> Clients {
     }
 }
 
-/// A content server at host 0 with one file of 4 MiB, sixteen extents of which its memory holds five, and a client in
-/// any order at each of the other hosts, whose lines down have these rates.
-pub fn content_server(core: Conditions, lines: &[u64], policy: &str, disk: Medium) -> Plan {
-    let mut plan = plan(lines.len() as u32 + 1, "linux-6", core);
-    for (host, bps) in (1..).zip(lines) {
-        let conditions = Conditions {
-            rate_bps: Rate::from_bps(*bps),
-            queue: Queue::packets(200),
-            ..Conditions::default()
-        };
-        let link = plan.network.links.len() as u32;
-        let name = format!("down {host}");
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
-        plan.network.hosts[host].down.push(link);
-    }
-    let hosts: Vec<u32> = (1..=lines.len() as u32).collect();
-    plan.workloads.push(Workload::Origin(Origin {
+/// A line of its own down to a host.
+pub fn line_down(plan: &mut Plan, host: usize, conditions: Conditions) {
+    let name = format!("down {host}");
+    plan.network.hosts[host].down.push(plan.network.links.len() as u32);
+    plan.network.links.push(Link { name, conditions, trace: None, delay: None });
+}
+
+/// A content server at host 0 with one file of 4 MiB, sixteen extents of which its memory holds five, and nobody who
+/// comes.
+pub fn origin_of_extents(policy: &str, disk: Medium) -> Origin {
+    Origin {
         name: "origin".to_owned(),
         host: 0,
         transport: None,
@@ -250,8 +244,37 @@ pub fn content_server(core: Conditions, lines: &[u64], policy: &str, disk: Mediu
         request_bytes: 400,
         head_bytes: 300,
         part_bytes: 150,
+        populations: Vec::new(),
+    }
+}
+
+/// That server, and a client in any order at each of the other hosts, whose lines down have these rates.
+pub fn content_server(core: Conditions, lines: &[u64], policy: &str, disk: Medium) -> Plan {
+    let mut plan = plan(lines.len() as u32 + 1, "linux-6", core);
+    for (host, bps) in (1..).zip(lines) {
+        let rate_bps = Rate::from_bps(*bps);
+        let queue = Queue::packets(200);
+        line_down(&mut plan, host, Conditions { rate_bps, queue, ..Conditions::default() });
+    }
+    let hosts: Vec<u32> = (1..=lines.len() as u32).collect();
+    plan.workloads.push(Workload::Origin(Origin {
         populations: vec![together(&hosts, false)],
+        ..origin_of_extents(policy, disk)
     }));
     plan.stop.horizon_ns = Span::from_secs(3600);
     plan
+}
+
+/// Captured packets: whether their host sent them, and their bytes.
+pub fn captured_packets(tables: &[Table]) -> Vec<(bool, &[u8])> {
+    let directions = texts(tables, "captures", "direction");
+    let Some(Column::Bytes(bytes, ends)) = table(tables, "captures").column("packet") else {
+        panic!("it is a column of bytes")
+    };
+    let mut start = 0;
+    let packet = |(&end, direction): (&u64, String)| {
+        let begin = std::mem::replace(&mut start, end as usize);
+        (direction == "sent", &bytes[begin..end as usize])
+    };
+    ends.iter().zip(directions).map(packet).collect()
 }
