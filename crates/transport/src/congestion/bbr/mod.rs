@@ -6,6 +6,8 @@
 
 mod aggregation;
 mod policer;
+#[cfg(test)]
+mod shared_rules;
 mod v1;
 mod v3;
 

@@ -1,3 +1,4 @@
+use super::super::shared_rules;
 use super::*;
 use crate::congestion::tests::{ack, loss, params};
 
@@ -50,25 +51,12 @@ fn only_an_application_that_was_silent_restarts() {
 /// known, and otherwise the window of now counts (Linux: bbr_save_cwnd).
 #[test]
 fn a_recovery_gives_the_window_of_before_back() {
-    let mut bbr = probing(UNIT);
-    bbr.window = 50_000;
-    bbr.on_loss(&loss(50_000));
-    bbr.window = 20_000;
-    bbr.on_timeout(&Loss { in_flight: 3000, ..loss(20_000) }, true);
-    assert_eq!(bbr.window(), 4000, "a packet more than what is in flight");
-    bbr.on_recovered(u64::MAX);
-    assert_eq!(bbr.window(), 50_000);
-    // The next one begins at a lower window, to which it goes back.
-    bbr.window = 30_000;
-    bbr.on_loss(&loss(30_000));
-    bbr.window = 5000;
-    bbr.on_recovered(u64::MAX);
-    assert_eq!(bbr.window(), 30_000);
-    bbr.mode = Mode::ProbeRtt;
-    bbr.window = 4000;
-    bbr.on_loss(&loss(4000));
-    bbr.on_recovered(u64::MAX);
-    assert_eq!(bbr.window(), 30_000);
+    let probe_round_trip = |bbr: &mut Bbr| bbr.mode = Mode::ProbeRtt;
+    shared_rules::a_recovery_gives_the_window_of_before_back(
+        probing(UNIT),
+        |bbr| &mut bbr.window,
+        probe_round_trip,
+    );
 }
 
 /// Linux: bbr_set_cwnd_to_recover_or_restore.
@@ -109,14 +97,7 @@ fn full_after(rates: &[u64], started: bool, app_limited: bool) -> Option<usize> 
 /// Linux: bbr_check_full_bw_reached.
 #[test]
 fn three_rounds_without_a_quarter_more_are_a_full_pipe() {
-    assert_eq!(full_after(&[1000; 9], true, false), Some(3));
-    assert_eq!(full_after(&[1000, 1249, 1249, 1249], true, false), Some(3));
-    // A quarter more begins the count anew.
-    assert_eq!(full_after(&[1000, 1000, 1000, 1250, 1250, 1250, 1250], true, false), Some(6));
-    // Within a round nothing is counted, nor what the application limited.
-    for (started, app_limited) in [(false, false), (true, true), (false, true)] {
-        assert_eq!(full_after(&[1000; 9], started, app_limited), None);
-    }
+    shared_rules::three_rounds_without_a_quarter_more_are_a_full_pipe(full_after);
 }
 
 /// Linux: bbr_check_drain. The path holds 100 kB, and three bursts of two packets come to it.

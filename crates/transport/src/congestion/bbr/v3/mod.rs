@@ -359,6 +359,7 @@ impl Controller for BbrV3 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shared_rules;
     use super::*;
     use crate::congestion::tests::{loss, params};
 
@@ -509,24 +510,11 @@ mod tests {
     /// purpose.
     #[test]
     fn a_recovery_gives_the_window_of_before_back() {
-        let mut bbr = flowing(State::ProbeCruise);
-        bbr.window = 50_000;
-        bbr.on_loss(&loss(50_000));
-        bbr.window = 20_000;
-        bbr.on_timeout(&Loss { in_flight: 3000, ..loss(20_000) }, true);
-        assert_eq!(bbr.window(), 4000);
-        bbr.on_recovered(u64::MAX);
-        assert_eq!(bbr.window(), 50_000);
-        // The next one begins at a lower window, to which it goes back.
-        bbr.window = 30_000;
-        bbr.on_loss(&loss(30_000));
-        bbr.window = 5000;
-        bbr.on_recovered(u64::MAX);
-        assert_eq!(bbr.window(), 30_000);
-        bbr.state = State::ProbeRtt;
-        bbr.window = 4000;
-        bbr.on_loss(&loss(4000));
-        bbr.on_recovered(u64::MAX);
-        assert_eq!(bbr.window(), 30_000);
+        let probe_round_trip = |bbr: &mut BbrV3| bbr.state = State::ProbeRtt;
+        shared_rules::a_recovery_gives_the_window_of_before_back(
+            flowing(State::ProbeCruise),
+            |bbr| &mut bbr.window,
+            probe_round_trip,
+        );
     }
 }

@@ -310,6 +310,7 @@ impl BbrV3 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::shared_rules;
     use super::super::tests::{flowing, rate};
     use super::*;
     use crate::congestion::Controller;
@@ -336,12 +337,7 @@ mod tests {
     /// Section 5.3.1.2 (BBRCheckFullBWReached).
     #[test]
     fn three_rounds_without_a_quarter_more_are_a_full_pipe() {
-        assert_eq!(full_after(&[1000; 9], true, false), Some(3));
-        assert_eq!(full_after(&[1000, 1249, 1249, 1249], true, false), Some(3));
-        assert_eq!(full_after(&[1000, 1000, 1000, 1250, 1250, 1250, 1250], true, false), Some(6));
-        for (started, app_limited) in [(false, false), (true, true), (false, true)] {
-            assert_eq!(full_after(&[1000; 9], started, app_limited), None);
-        }
+        shared_rules::three_rounds_without_a_quarter_more_are_a_full_pipe(full_after);
     }
 
     /// Section 5.3.1.3: six acknowledgements in a round that told of losses, of more than 2 %, in a recovery. The
