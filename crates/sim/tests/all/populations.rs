@@ -1,7 +1,7 @@
 //! What the peers of a swarm spent their time on, worked out on paper.
 
 use crate::common::*;
-use flashcrowd_base::{Rate, Span};
+use flashcrowd_base::{Quantiles, Rate, Span};
 use flashcrowd_plan::{
     Arrivals, Change, Departure, Host, Plan, Sampled, Series, Transfer, What, Workload,
 };
@@ -106,6 +106,22 @@ fn a_seed_whose_blocks_are_on_their_way_is_not_idle_and_then_it_is() {
     assert!((idle - (9.1 + 8.1)).abs() < 0.005, "{idle}");
     // Nothing was limited.
     near(&column(&tables, "limited_share"), &[Some(0.0), Some(0.0)]);
+}
+
+/// The first leecher has the block when the second comes, at 11 s, and stays until 15 s: its own first round is at
+/// 11 s, before the second has connected, and the next would be at 21 s. From its last acknowledgement until the
+/// second one's request, at 20.10 s, the seed is idle though it has a neighbour that stays and owes it nothing.
+#[test]
+fn an_acknowledgement_alone_makes_a_seed_idle() {
+    let mut plan = one_block(None, &[1, 11]);
+    let stay_s = Quantiles::new(vec![(0.0, 14.0), (1.0, 14.0)]).expect("sound");
+    swarm(&mut plan).populations[1].departure = Departure::Session { stay_s };
+    swarm(&mut plan).stop_after_completions = Some(2);
+    let tables = run(&plan);
+    let needed: f64 = numbers(&tables, "downloads", "duration_s").iter().sum();
+    assert!((18.2 + 0.05..18.2 + 0.8).contains(&needed), "{needed}");
+    let idle = spent(&tables, "idle_share", "needed_s")[0].unwrap_or_default();
+    assert!((idle - (9.1 + 9.1)).abs() < 0.005, "{idle}");
 }
 
 /// At 5 s the timeline stops the swarm; a flow between the same hosts goes on until 20 s. What peers spent

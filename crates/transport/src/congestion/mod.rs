@@ -295,6 +295,17 @@ pub(crate) mod tests {
         assert!(size_of::<AnyController>() <= size_of::<CubicLinux>() + 8);
     }
 
+    /// The others are described by their phase, as in connection logs.
+    #[test]
+    fn bbr_alone_has_words_for_what_it_does() {
+        for kind in Kind::ALL {
+            let controller =
+                AnyController::new(kind, Params { ledbat: kind.ledbat(), ..params(10) });
+            let expected = matches!(kind, Kind::Bbr | Kind::BbrV3).then_some("startup");
+            assert_eq!(controller.state_name(), expected, "{kind:?}");
+        }
+    }
+
     /// A sender that uses its whole window, 100 ms away.
     pub(crate) fn ack(acked: u64) -> Ack {
         Ack {

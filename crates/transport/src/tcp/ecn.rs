@@ -239,6 +239,25 @@ mod tests {
         );
     }
 
+    /// Who asks for classic ECN may get its own bits back, from a server that copies reserved ones; to who asks for
+    /// none any answer says nothing.
+    #[test]
+    fn an_answer_to_what_was_not_asked_agrees_nothing() {
+        let answers = |request| {
+            [0b001, 0b010, 0b011, 0b100, 0b110].map(|code| {
+                let flags = with_ace(Flags::SYN | Flags::ACK, code);
+                let mut echo = Echo::new();
+                echo.on_answer(request, &Segment { flags, ..Segment::EMPTY });
+                echo.feedback
+            })
+        };
+        use Feedback::{Accurate, Classic, None};
+        assert_eq!(answers(Echo::request(Ecn::Off)), [None; 5]);
+        assert_eq!(answers(Echo::request(Ecn::On)), [Classic, None, None, None, None]);
+        let accurate = [Classic, Accurate, Accurate, Accurate, Accurate];
+        assert_eq!(answers(Echo::request(Ecn::Accurate)), accurate);
+    }
+
     /// RFC 9768, section 3.2.2.5.1: an acknowledgement at the latest for every second marked packet.
     #[test]
     fn every_second_mark_on_data_is_answered_at_once() {

@@ -392,3 +392,59 @@ pub(super) struct AckFields {
     pub(super) window: u32,
     pub(super) echo: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::profiles;
+    use super::*;
+    use flashcrowd_base::Span;
+
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_millis(ms)
+    }
+
+    /// A receiver that has advertised its window.
+    fn open(config: &Config) -> Receiver {
+        let mut receiver = Receiver::new(config, at(0));
+        receiver.acknowledge(at(0), false);
+        assert!(receiver.window() > 10_000);
+        receiver
+    }
+
+    /// Windows that took 50, 20 and 80 ms. The first one began with the connection, before there was a
+    /// window to fill, and data short of a window's end says nothing.
+    #[test]
+    fn without_timestamps_the_shortest_time_of_a_window_counts() {
+        let config = profiles::linux_6();
+        let mut receiver = open(&config);
+        let mut unstamped = Unstamped::new(at(0));
+        let window = receiver.window();
+        let mut found = |ms, end| {
+            receiver.measure_round_trip(&config, at(ms), &Segment::EMPTY, end, &mut unstamped);
+            receiver.round_trip >> 3
+        };
+        assert_eq!(found(100, 1000), 0);
+        assert_eq!(found(120, 999 + window), 0, "a byte short of the window's end");
+        let ms = |ms| Span::from_millis(ms).nanos();
+        assert_eq!(found(150, 1000 + window), ms(50));
+        assert_eq!(found(170, 1000 + 2 * window), ms(20));
+        assert_eq!(found(250, 1000 + 3 * window), ms(20));
+    }
+
+    #[test]
+    fn each_range_out_of_order_is_held() {
+        let config = profiles::linux_6();
+        let mut receiver = open(&config);
+        let mut unstamped = Unstamped::new(at(0));
+        let rtt = RoundTrip::new(&config);
+        let mut ranges = |seq| {
+            let segment = Segment { seq, len: 1000, mss: 1000, ..Segment::EMPTY };
+            receiver.on_segment(&config, at(0), &segment, &rtt, &mut unstamped);
+            receiver.ranges()
+        };
+        assert_eq!(
+            [ranges(2000), ranges(4000), ranges(3000), ranges(0), ranges(1000)],
+            [1, 2, 1, 1, 0]
+        );
+    }
+}

@@ -144,6 +144,8 @@ mod tests {
         }
         assert_eq!((reorder.packets(), reorder.bytes()), (2, 1064));
         assert_eq!((reorder.lengths.len(), reorder.held.len()), (1024, 16));
+        // What lies a whole ring further is not what is held in the same place.
+        assert!(reorder.holds(next, next + 64) && !reorder.holds(next, next + 64 + 1024));
     }
 
     #[test]

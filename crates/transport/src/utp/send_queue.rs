@@ -245,8 +245,24 @@ mod tests {
         let mut queue = SendQueue::new(1);
         let numbers: Vec<u64> = (0..3).map(|i| queue.push(Time::START, 100 * i, 100)).collect();
         queue.retransmit_now(numbers[1]);
-        assert_eq!(queue.find_retransmission(false), Some(numbers[1]));
+        queue.retransmit_now(numbers[1]);
+        assert_eq!((queue.find_retransmission(false), queue.packets_lost()), (Some(numbers[1]), 1));
         queue.deliver(numbers[1]);
         assert_eq!((queue.find_retransmission(false), queue.urgent), (None, 0));
+    }
+
+    #[test]
+    fn a_packet_is_lost_once_for_each_time_that_it_was_sent() {
+        let mut queue = SendQueue::new(1);
+        let first = queue.push(Time::START, 0, 100);
+        queue.push(Time::START, 100, 100);
+        queue.retransmit_now(first);
+        queue.lose_all();
+        assert_eq!(queue.packets_lost(), 2);
+        queue.retransmit_now(first);
+        assert_eq!(queue.packets_lost(), 2, "it is waiting to be sent again");
+        queue.resend(Time::START, first);
+        queue.lose_all();
+        assert_eq!(queue.packets_lost(), 3);
     }
 }

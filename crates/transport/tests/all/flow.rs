@@ -89,6 +89,18 @@ fn what_the_buffer_takes_is_written() {
     assert_eq!((server.write(script.now, 15_000), server.written()), (0, 20_000));
 }
 
+/// A sender remembers what may have to be sent again, a receiver what came out of order.
+#[test]
+fn memory_is_held_for_what_is_under_way() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    let sent = script.stats().ranges_held;
+    assert!(sent >= 9, "the oldest has a place of its own: {sent}");
+    script.data(2000, 1000, Flags::ACK).data(4000, 1000, Flags::ACK);
+    assert_eq!(script.stats().ranges_held, sent + 2);
+}
+
 /// Minshall's variant lets one small segment go and holds the next; classic holds both while
 /// anything is unacknowledged; off holds nothing.
 #[test]

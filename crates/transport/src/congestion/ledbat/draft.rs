@@ -268,6 +268,20 @@ mod tests {
         assert_eq!(until_it_moves(&mut module, 0), 2);
     }
 
+    /// The first timeout of a window halves the threshold of the slow start that follows; the next ones do
+    /// not, and what the first one changed is what can be taken back.
+    #[test]
+    fn a_timeout_counts_once_for_a_window() {
+        let table = Ledbat { slow_start: true, ..draft() };
+        let mut module = LedbatDraft00::new(table, params(20));
+        for again in [false, true, true] {
+            module.on_timeout(&Loss { nxt: 20_000, ..loss(20_000) }, again);
+            assert_eq!((module.window(), module.threshold()), (1000, 10_000));
+        }
+        module.on_undo();
+        assert_eq!(module.window(), 20_000);
+    }
+
     /// With slow start, which the module has as a knob, a queue of the table's share of the target ends it.
     #[test]
     fn a_queue_ends_slow_start() {

@@ -312,6 +312,29 @@ mod tests {
         assert!((9 * took..=9 * took + 10).contains(&between), "{between} after {took}");
     }
 
+    /// A loss and a timeout that were none: the window, and slow start with it, are as before.
+    #[test]
+    fn what_was_no_loss_is_taken_back() {
+        for timeout in [false, true] {
+            let mut controller = PlusPlus::new(plus_plus(), params(10));
+            match timeout {
+                true => controller.on_timeout(&Loss { nxt: 10_000, ..loss(10_000) }, false),
+                false => controller.on_loss(&Loss { nxt: 10_000, ..loss(10_000) }),
+            }
+            assert!(controller.window() < 10_000);
+            controller.on_undo();
+            assert_eq!((controller.window(), controller.stage), (10_000, Stage::Start));
+            // In its steady stage it comes back to that.
+            let mut controller = steady(10, 100);
+            match timeout {
+                true => controller.on_timeout(&Loss { nxt: 10_000, ..loss(10_000) }, false),
+                false => controller.on_loss(&Loss { nxt: 10_000, ..loss(10_000) }),
+            }
+            controller.on_undo();
+            assert_eq!((controller.window(), controller.stage), (10_000, Stage::Steady));
+        }
+    }
+
     #[test]
     fn a_loss_in_the_ramp_is_the_saved_windows() {
         let mut controller = steady(100, 100);

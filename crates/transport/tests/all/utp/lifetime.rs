@@ -67,8 +67,12 @@ fn what_could_not_have_been_said_is_ignored() {
     pair.caller.receive(pair.now, &Packet { connection_id: 7, ..last });
     assert_eq!(pair.caller.stats().bytes_acked, acked);
     assert_eq!(pair.caller.stats().packets_ignored, 5);
+    // Three before what is all acknowledged may have been overtaken.
+    let old = Packet { ack_nr: data[0].seq_nr.wrapping_sub(4), ..last };
+    pair.caller.receive(pair.now, &old);
     pair.caller.receive(pair.now, &last);
     assert_eq!(pair.caller.stats().bytes_acked, 3 * 1382);
+    assert_eq!(pair.caller.stats().packets_ignored, 5);
 }
 
 #[test]
@@ -144,6 +148,21 @@ fn a_reset_counts_with_either_id_and_no_other() {
     let reset = said(&mut pair.caller, pair.now)[0];
     pair.answerer.receive(pair.now, &reset);
     assert_eq!(pair.answerer.state(), State::Closed { reason: CloseReason::Reset });
+}
+
+#[test]
+fn what_is_unsent_has_not_been_sent_once() {
+    let mut pair = Pair::new(small(4));
+    let waits = |pair: &Pair| (pair.caller.unsent(), pair.caller.unacknowledged());
+    pair.caller.write(pair.now, 1_000);
+    assert_eq!(waits(&pair), (1_000, 1_000));
+    let sent = said(&mut pair.caller, pair.now);
+    assert_eq!((sent.len(), waits(&pair)), (4, (600, 1_000)));
+    // The first is lost, and sent again: that sends nothing new.
+    let again = pair.wait(pair.caller.stats().rto);
+    assert_eq!((again.is_empty(), waits(&pair)), (false, (600, 1_000)));
+    pair.deliver(&sent);
+    assert_eq!(waits(&pair), (600, 600));
 }
 
 #[test]

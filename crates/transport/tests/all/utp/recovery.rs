@@ -28,7 +28,8 @@ fn masks_name_what_arrived_and_three_overtaking_make_a_loss() {
     }
     assert_eq!(masks[1..4], [vec![0], vec![0, 1], vec![0, 1, 3]]);
     assert_eq!(resent, [data[1].seq_nr, data[4].seq_nr], "once each");
-    assert_eq!(pair.caller.stats().reductions, 1, "one window, one cut");
+    let stats = pair.caller.stats();
+    assert_eq!((stats.packets_lost, stats.reductions), (2, 1), "one window, one cut");
 }
 
 /// What loggers ask: how much was written, the latest sample, and when the timer expires.
@@ -138,6 +139,37 @@ fn duplicates_that_are_not_of_the_probe_are_no_evidence_against_it() {
         assert_eq!(pair.write(3000).iter().filter(measures).count(), 0, "one is under way");
         pair.deliver(&later[3..4]);
         assert_eq!(pair.write(3000).iter().filter(measures).count(), probes);
+    }
+}
+
+/// Three packets that a mask names overtake the oldest and the probe. Both are sent again; whether the probe was too
+/// large is asked of a search that ends, and in libtorrent's endless one only if it is the oldest (`resend_packet`).
+#[test]
+fn a_probe_that_a_mask_passes_over_was_too_large() {
+    for (endless, probes_lost) in [(false, 1), (true, 0)] {
+        let mut config = Config {
+            initial_window_packets: 40,
+            sack: SackPolicy::AsNeeded,
+            nagle: Nagle::Off,
+            ..profiles::libtorrent()
+        };
+        config.loss_detection.duplicate_acks = 0;
+        config.loss_detection.sacked_after = 3;
+        config.loss_detection.resends_per_ack = 2;
+        config.path_mtu.endless = endless;
+        config.path_mtu.probe_window_datagrams = 0;
+        let mut pair = Pair::new(config);
+        let earlier = pair.write(5000);
+        let (oldest, arrived) = earlier.split_last().expect("packets");
+        pair.deliver(arrived);
+        let later = pair.write(8000);
+        let probe = later[0];
+        assert!(probe.dont_fragment && later.len() > 3);
+        pair.deliver(&later[1..4]);
+        let again: Vec<u16> =
+            said(&mut pair.caller, pair.now).iter().map(|packet| packet.seq_nr).collect();
+        assert_eq!(again, [oldest.seq_nr, probe.seq_nr]);
+        assert_eq!(pair.caller.stats().probes_lost, probes_lost);
     }
 }
 
