@@ -140,6 +140,8 @@ pub(crate) fn fq_rate(controller: &AnyController, srtt: Span, outstanding: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::Kind;
+    use crate::congestion::tests::{ack, loss, params};
 
     fn micros(now: u64) -> Time {
         Time::START + Span::from_micros(now)
@@ -172,5 +174,20 @@ mod tests {
         assert_eq!(pacer.wake_at(), micros(1000));
         pacer.wait(false);
         assert_eq!(pacer.wake_at(), Time::NEVER);
+    }
+
+    /// Linux: tcp_update_pacing_rate. Twice the window in a round trip below half of the threshold, then 1.2 times.
+    #[test]
+    fn half_of_the_threshold_is_paced_slower() {
+        let mut controller = AnyController::new(Kind::NewReno, params(20));
+        controller.on_timeout(&loss(20_000), false);
+        assert_eq!((controller.window(), controller.threshold()), (1000, 10_000));
+        let rtt = Span::from_millis(100);
+        for (window, percent) in [(2000, 200), (3000, 200), (4000, 200), (5000, 120), (6000, 120)] {
+            controller.on_ack(&ack(1000));
+            assert_eq!(controller.window(), window);
+            let expected = Rate::from_bps(window * 8 * 10 * percent / 100);
+            assert_eq!(fq_rate(&controller, rtt, 0), expected);
+        }
     }
 }

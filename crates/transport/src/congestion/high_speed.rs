@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_is_not_the_limit_or_is_being_repaired_does_not_grow() {
+        for (may_grow, window_limited, grown) in
+            [(true, false, 0), (false, true, 0), (true, true, 1000)]
+        {
+            let mut controller = HighSpeed::new(params(10));
+            controller.on_ack(&Ack { may_grow, window_limited, ..ack(1000) });
+            assert_eq!(controller.window(), 10_000 + grown);
+        }
+    }
+
+    #[test]
     fn a_loss_costs_what_the_table_says() {
         let mut controller = HighSpeed::new(params(1058));
         controller.on_loss(&loss(1_058_000));

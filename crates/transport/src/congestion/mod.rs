@@ -303,6 +303,7 @@ pub(crate) mod tests {
                 AnyController::new(kind, Params { ledbat: kind.ledbat(), ..params(10) });
             let expected = matches!(kind, Kind::Bbr | Kind::BbrV3).then_some("startup");
             assert_eq!(controller.state_name(), expected, "{kind:?}");
+            assert!(!controller.is_withholding(), "{kind:?}");
         }
     }
 

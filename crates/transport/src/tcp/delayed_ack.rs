@@ -196,6 +196,26 @@ impl DelayedAckState {
 mod tests {
     use super::*;
 
+    /// Linux: tcp_send_delayed_ack. After the expected gap between segments, but not later than a round trip where
+    /// one is known, nor sooner than the least.
+    #[test]
+    fn a_delayed_acknowledgement_waits_for_a_round_trip_at_most() {
+        let config = crate::tcp::profiles::linux_6().delayed_ack;
+        let waits = |ato, smoothed| {
+            let mut acks = DelayedAckState {
+                ato: Span::from_millis(ato),
+                ..DelayedAckState::new(Time::START)
+            };
+            acks.consider(&config, Time::START, 1, true, Span::from_millis(smoothed));
+            assert!(!acks.due);
+            acks.deadline.since(Time::START)
+        };
+        let ms = Span::from_millis;
+        assert_eq!([0, 60, 300].map(|smoothed| waits(100, smoothed)), [ms(100), ms(60), ms(100)]);
+        assert_eq!([0, 10, 300].map(|smoothed| waits(40, smoothed)), [ms(40); 3]);
+        assert_eq!((waits(100, 10), waits(900, 0)), (config.min_ns, config.max_ns));
+    }
+
     /// Linux: inet_csk_enter_pingpong_mode, for an answer that comes sooner than the next data would.
     #[test]
     fn an_answer_within_the_expected_gap_may_carry_acknowledgements() {

@@ -94,4 +94,24 @@ mod tests {
         let down = [(60, 1200), (70, 600), (80, 300), (90, 150)];
         assert_eq!(sizes, [up, down].concat());
     }
+
+    /// Of packets of 300 bytes: up with more than four for each 100 ms and more than five in the window; down with less
+    /// than one, or less than three.
+    #[test]
+    fn both_the_rate_and_the_window_must_be_worth_it() {
+        let PacketSize::Ladder(ladder) = profiles::alpha2().packet_size else { panic!("alpha2") };
+        let in_target = Span::from_secs(10).nanos() / ladder.target_ns.nanos();
+        let steps_to = |packets, window| {
+            let mut steps = PacketSizeSteps { at: 1, ..PacketSizeSteps::new(Time::START) };
+            let now = Time::START + ladder.period_ns;
+            let bytes = (packets * in_target) as u32;
+            steps.on_sent(&ladder, now, bytes, window, 1382);
+            steps.at
+        };
+        assert_eq!(ladder.period_ns, Span::from_secs(10));
+        let found =
+            [(1200, 9000), (1210, 1500), (1210, 1501), (290, 9000), (300, 900), (9000, 890)]
+                .map(|(bytes, window)| steps_to(bytes, window));
+        assert_eq!(found, [1, 1, 2, 0, 1, 0]);
+    }
 }

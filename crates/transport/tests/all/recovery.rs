@@ -65,6 +65,25 @@ fn limited_transmit_sends_two() {
     }
 }
 
+/// RFC 5681, section 2: what carries data, changes the window or is older is no duplicate acknowledgement.
+#[test]
+fn three_duplicates_are_three_that_say_nothing_else() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(1000).count();
+    for n in 0..4 {
+        script.data(n * 100, 100, Flags::PSH);
+        script.window((2 << 20) + n as u32).ack(1000);
+        script.ack(0);
+        assert!(script.sent().iter().all(|(seq, len)| *seq != 1000 && *len == 0));
+    }
+    for repeats in [false, false, true] {
+        let sent = script.ack(1000).sent();
+        assert_eq!(sent.contains(&(1000, 1000)), repeats, "{sent:?}");
+    }
+}
+
 /// RFC 6582 by hand: ten in flight, 0 and 4000 lost. Window 5 after three duplicates, inflated by
 /// each further one; the partial acknowledgement repeats the next hole.
 #[test]
@@ -194,11 +213,16 @@ fn a_lost_tail_is_probed() {
 /// RFC 8985: late by less than a quarter of the least round trip is not lost; later is.
 #[test]
 fn rack_waits_for_reordered_segments() {
-    let mut script = Script::new(linux(), RTT);
-    script.write(3000);
-    assert_eq!(script.count(), 3);
-    script.quiet(100).sack(0, &[(1000, 2000)]);
-    assert_eq!(script.sent(), []);
+    let late = || {
+        let mut script = Script::new(linux(), RTT);
+        script.write(3000);
+        assert_eq!(script.count(), 3);
+        script.quiet(100).sack(0, &[(1000, 2000)]);
+        assert_eq!(script.sent(), []);
+        script
+    };
+    assert_eq!(late().wait(Span::from_millis(30)), [(200 + 27, 0, 1000)]);
+    let mut script = late();
     script.quiet(10).ack(3000);
     assert_eq!(script.stats().bytes_retransmitted, 0);
     script.write(3000);
@@ -207,6 +231,20 @@ fn rack_waits_for_reordered_segments() {
     assert_eq!(script.sent(), []);
     // 100 ms of round trip and 25 ms of patience have passed 25 ms from now, and the grain.
     assert_eq!(script.wait(Span::from_millis(30)), [(310 + 27, 3000, 1000)]);
+}
+
+/// The timer of the oldest segment starts anew when it is sent again (Linux: tcp_retransmit_skb, tcp_rearm_rto).
+#[test]
+fn a_repeat_of_the_oldest_has_a_timeout_of_its_own() {
+    let mut config = linux();
+    config.tail_loss_probe = false;
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(150).sack(0, &[(1000, 10_000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    let (now, rto) = (script.now, script.stats().rto);
+    assert_eq!(script.server.next_timer(), Some(now + rto));
 }
 
 /// RACK finds a repeat that is lost again; counting does not, and needs the timer.

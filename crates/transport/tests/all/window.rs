@@ -95,6 +95,44 @@ fn slow_start_grows_to_twice_of_what_was_used() {
     }
 }
 
+/// What was used is the most within a window, however many writes it took (Linux: tcp_cwnd_validate).
+#[test]
+fn two_bursts_of_one_window_count_together() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(3000);
+    assert_eq!(script.count(), 3);
+    script.quiet(5).write(6000);
+    assert_eq!(script.count(), 6);
+    script.quiet(95);
+    for acked in [2000, 4000, 6000, 8000, 9000] {
+        script.ack(acked);
+        script.quiet(5);
+    }
+    assert_eq!(script.cwnd(), 18);
+}
+
+/// RFC 2861: half for each timeout of silence.
+#[test]
+fn silence_halves_the_window_once_for_each_timeout() {
+    for (timeouts, halves) in [(0.9, 0), (1.5, 1), (2.5, 2), (9.5, 3)] {
+        let mut script = Script::new(linux(), RTT);
+        let mut acked = 0;
+        while script.cwnd() < 80 {
+            let window = script.stats().cwnd;
+            script.write(window).count();
+            acked += window;
+            script.quiet(100).ack(acked);
+        }
+        let (before, rto) = (script.stats().cwnd, script.stats().rto.nanos() as f64);
+        // The last segment was sent 100 ms ago.
+        script.wait(Span::from_nanos((timeouts * rto) as u64 - RTT.nanos()));
+        script.write(1000);
+        assert_eq!(script.count(), 1);
+        let expected = (before >> halves).max(10_000);
+        assert_eq!(script.stats().cwnd, expected, "{timeouts} timeouts");
+    }
+}
+
 /// A sender that never has more than three segments to send keeps its first window.
 #[test]
 fn an_application_limited_window_stays() {

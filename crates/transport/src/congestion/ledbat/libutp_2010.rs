@@ -140,6 +140,33 @@ mod tests {
         assert_eq!(socket.window(), 1000, "an idle timer as well leaves one packet");
     }
 
+    /// A delay that is longer than the round trip is no delay: clocks differ by that.
+    #[test]
+    fn no_delay_is_longer_than_the_round_trip() {
+        let after = |delay, rtt| {
+            let table = Ledbat { noise_filter: 1, ..libutp_2010() };
+            let mut socket = Libutp2010::new(table, params(40));
+            socket.on_ack(&Ack { one_way_delay: Some(0), ..ack(1000) });
+            socket.on_ack(&Ack { one_way_delay: Some(delay), rtt, ..ack(1000) });
+            socket.window()
+        };
+        let rtt = Some(Span::from_millis(150));
+        assert!(after(500_000, None) < after(150_000, None));
+        assert_eq!(after(500_000, rtt), after(150_000, None));
+        assert_eq!(after(120_000, rtt), after(120_000, None));
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_packet_and_can_be_taken_back() {
+        let mut socket = Libutp2010::new(libutp_2010(), params(10));
+        for again in [false, true] {
+            socket.on_timeout(&loss(10_000), again);
+            assert_eq!(socket.window(), 1000);
+        }
+        socket.on_undo();
+        assert_eq!(socket.window(), 10_000);
+    }
+
     #[test]
     fn an_unused_window_stays_after_300_ms() {
         let mut socket = Libutp2010::new(libutp_2010(), params(4));

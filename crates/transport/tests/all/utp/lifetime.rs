@@ -156,8 +156,10 @@ fn what_is_unsent_has_not_been_sent_once() {
     let waits = |pair: &Pair| (pair.caller.unsent(), pair.caller.unacknowledged());
     pair.caller.write(pair.now, 1_000);
     assert_eq!(waits(&pair), (1_000, 1_000));
+    let before = pair.caller.stats().packets_sent;
     let sent = said(&mut pair.caller, pair.now);
     assert_eq!((sent.len(), waits(&pair)), (4, (600, 1_000)));
+    assert_eq!(pair.caller.stats().packets_sent, before + 4);
     // The first is lost, and sent again: that sends nothing new.
     let again = pair.wait(pair.caller.stats().rto);
     assert_eq!((again.is_empty(), waits(&pair)), (false, (600, 1_000)));

@@ -187,6 +187,19 @@ fn a_lone_lost_probe_costs_no_window() {
     assert_eq!(after.probes_lost, 1);
 }
 
+/// Packets that every path takes say nothing about the path when they are lost.
+#[test]
+fn small_packets_that_are_lost_are_no_black_hole() {
+    for (bytes, falls) in [(100, false), (1382, true)] {
+        let mut pair = Pair::new(profiles::libutp());
+        let before = pair.caller.stats().packet_bytes;
+        pair.write(bytes);
+        pair.wait(Span::from_secs(20));
+        assert!(pair.caller.stats().timeouts >= 3);
+        assert_eq!(pair.caller.stats().packet_bytes < before, falls, "{bytes} bytes");
+    }
+}
+
 #[test]
 fn the_window_is_cut_once_in_its_interval() {
     let mut config = Config { initial_window_packets: 60, ..profiles::libutp() };
@@ -393,6 +406,20 @@ fn an_acknowledgement_waits_for_so_many_bytes_and_no_more() {
     assert_eq!(due, pair.now + Span::from_millis(5));
     pair.answerer.on_timer(due);
     assert_eq!(said(&mut pair.answerer, due).len(), 1);
+}
+
+/// A DATA packet has no mask: what is out of order is reported beside it.
+#[test]
+fn data_does_not_take_the_place_of_a_mask() {
+    let mut pair = Pair::new(Config { sack: SackPolicy::AsNeeded, ..small(20) });
+    let data = pair.write(300);
+    pair.answerer.write(pair.now, 100);
+    pair.answerer.receive(pair.now, &data[1]);
+    let sent = said(&mut pair.answerer, pair.now);
+    let kinds: Vec<(PacketKind, usize)> =
+        sent.iter().map(|packet| (packet.kind, packet.sack.iter().count())).collect();
+    assert!(kinds.contains(&(PacketKind::State, 1)), "{kinds:?}");
+    assert!(kinds.contains(&(PacketKind::Data, 0)), "{kinds:?}");
 }
 
 #[test]

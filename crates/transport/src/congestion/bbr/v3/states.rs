@@ -360,6 +360,15 @@ mod tests {
         for (events, lost, recovering) in [(5, 2001, true), (6, 2000, true), (6, 2001, false)] {
             assert_eq!(after(events, lost, recovering, 0), (State::Startup, u64::MAX));
         }
+        // Not before the round is over.
+        let mut bbr = flowing(State::Startup);
+        bbr.recovering = true;
+        let sample = RateSample { newly_lost: 1000, lost: 2001, tx_in_flight: 100_000, ..rate(0) };
+        for total_delivered in [50_000; 7] {
+            bbr.update_latest_delivery(&RateSample { total_delivered, ..sample });
+        }
+        bbr.check_startup_done(&sample);
+        assert_eq!(bbr.state, State::Startup);
     }
 
     /// Section 5.3.2: until no more is in flight than the path holds, or for three rounds.
