@@ -29,7 +29,7 @@ pub(crate) struct LoggedRequest {
     pub(crate) agent: String,
 }
 
-/// What the writer is told.
+/// A message to the writer's thread.
 enum Next {
     Line(String),
     /// Lines go there from now on.

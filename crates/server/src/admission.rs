@@ -26,7 +26,7 @@ pub(crate) enum Full {
 }
 
 impl Full {
-    /// What a client is told.
+    /// Status of the answer with which a connection is refused.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Full::Server => StatusCode::SERVICE_UNAVAILABLE,

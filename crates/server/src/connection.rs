@@ -150,7 +150,7 @@ async fn http_1(
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    // How it ended is told by the exchanges.
+    // The exchanges report how it ended.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = handle.end() => connection.as_mut().graceful_shutdown(),

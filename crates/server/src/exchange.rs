@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request and its answer. What it came to is told when nothing refers to it any more: when the socket has taken all bytes, or
+/// A request and its answer. Its outcome is reported when nothing refers to it any more: when the socket has taken all bytes, or
 /// the connection has gone.
 #[derive(Debug)]
 pub(crate) struct Exchange {

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Who is turned away has so long to read why, and so many are told at once.
+/// How long a refused client has to read why, and how many are answered at once.
 const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) const FAREWELLS: usize = 64;
 
@@ -29,12 +29,12 @@ pub(crate) struct Hall {
 }
 
 impl Hall {
-    /// A place for each who is being turned away.
+    /// A permit for each refusal that is being sent.
     pub(crate) fn farewells() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(FAREWELLS))
     }
 
-    /// Tells somebody that there is no place, if not too many are being told already, and if that needs no TLS.
+    /// Sends a refusal, if not too many are being sent already, and if that needs no TLS.
     pub(crate) fn turn_away(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
         self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
         if self.tls.is_some() {

@@ -15,7 +15,7 @@
 //! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
-//! | `exchange`, `outcome`, `access_log`, `meters` | what is told of it |
+//! | `exchange`, `outcome`, `access_log`, `meters` | what is reported of it |
 //! | `live`, `map` | a page of what goes on: rates, and what of each file is in memory |
 //!
 //! # Memory

@@ -1,4 +1,4 @@
-//! What is told of an answer: its order, and how it ended.
+//! What is reported of an answer: its order, and how it ended.
 
 use flashcrowd_origin::Failure;
 

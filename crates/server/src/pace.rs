@@ -3,7 +3,7 @@ use flashcrowd_origin::disk::{Disk, Medium};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a late delivery is forgiven at most: longer stalls of the machine cost pace, and are told.
+/// What a late delivery is forgiven at most: longer stalls of the machine cost pace, and are reported.
 const CREDIT: Span = Span::from_millis(250);
 /// A delivery that is later than this makes a trial void.
 const LATEST: Span = Span::from_millis(500);

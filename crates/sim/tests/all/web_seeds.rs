@@ -5,8 +5,8 @@ use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_plan::{
-    Arrivals, Capture, Change, Clients, Link, Origin, Plan, Sampled, Series, WebSeed, What,
-    Workload,
+    Arrivals, Capture, Change, Clients, Departure, Link, Origin, Plan, Sampled, Series, WebSeed,
+    What, Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
@@ -193,6 +193,27 @@ fn series_count_those_who_come_from_a_swarm() {
         assert_eq!(of(kind, "origin")[1..5], [1.0; 4], "{kind}");
         assert!(of(kind, "other").iter().all(|value| *value == 0.0), "{kind}");
     }
+}
+
+/// The first leecher has the file after 1.3 s and stays; the second comes after 20 s. A client that has everything
+/// resets the connection on which it asked.
+#[test]
+fn who_has_the_file_leaves_the_web_seed() {
+    let mut plan = crowd(2, "libtorrent", 0.0);
+    swarm(&mut plan).populations.remove(0);
+    let leechers = &mut swarm(&mut plan).populations[0];
+    leechers.arrivals = Arrivals::Times { at_ns: [0, 20].map(Span::from_secs).to_vec() };
+    leechers.departure = Departure::Never;
+    let server = origin(&mut plan).host;
+    let to_ns = Some(Span::from_secs(19));
+    let all = Capture { hosts: vec![server], from_ns: Span::ZERO, to_ns, snap_bytes: None };
+    plan.measures.capture = Some(all);
+    let tables = run(&plan, 1);
+    let packets = captured_packets(&tables);
+    let (last_sent, last) = packets.last().expect("packets");
+    // The flags of TCP stand at 13 of its header; RST is 4.
+    let flags = last[usize::from(last[0] & 15) * 4 + 13];
+    assert_eq!((*last_sent, flags & 4), (false, 4));
 }
 
 #[test]

@@ -110,3 +110,17 @@ impl Flight {
         search()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_flight_has_no_oldest() {
+        let mut flight = Flight::default();
+        assert_eq!((flight.iter().count(), flight.iter_mut().count(), flight.len()), (0, 0, 0));
+        flight.oldest = Sent { len: 1, ..Sent::default() };
+        flight.later.push_back(Sent { seq: 1, len: 1, ..Sent::default() });
+        assert_eq!((flight.iter().count(), flight.iter_mut().count(), flight.len()), (2, 2, 2));
+    }
+}

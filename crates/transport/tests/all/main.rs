@@ -17,6 +17,7 @@ mod pipe;
 mod recovery;
 mod right_sizing;
 mod script;
+mod storms;
 mod stream;
 mod utp;
 mod utp_bbr;

@@ -1,43 +1,13 @@
 //! Whatever the network does, the stream arrives intact, everything ends, and no limit is passed.
 
-use crate::pipe::{Fate, Network, Pair};
+use crate::pipe::{Pair, Storm};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::Pacing;
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
 use flashcrowd_transport::tcp::{
-    CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, Segment, State, profiles,
+    CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, State, profiles,
 };
 use proptest::prelude::*;
-
-/// Loses, delays, reorders and duplicates at random until `until`, and then only delays.
-struct Storm {
-    stream: RandomStream,
-    until: Time,
-    loss: f64,
-    duplication: f64,
-    delay: Span,
-    jitter: Span,
-}
-
-impl Network for Storm {
-    fn carry(&mut self, now: Time, _: &Segment) -> Fate {
-        if now >= self.until {
-            return Fate::Arrives(self.delay);
-        }
-        let draw = self.stream.unit();
-        let late = self.stream.between(Span::ZERO, self.jitter);
-        let again = self.stream.between(Span::ZERO, self.jitter * 3);
-        if draw < self.loss {
-            Fate::Lost
-        } else if draw < self.loss + self.duplication {
-            Fate::Twice(self.delay + late, self.delay + again)
-        } else if draw > 0.9 {
-            Fate::Marked(self.delay + late)
-        } else {
-            Fate::Arrives(self.delay + late)
-        }
-    }
-}
 
 /// What one application does: pieces to write with pauses before them, and how lazily it reads.
 #[derive(Clone, Debug)]

@@ -155,3 +155,18 @@ fn pacing_takes_nothing_from_reno() {
     println!("NewReno: {plain:.3} without pacing, {paced:.3} with");
     assert!((paced / plain - 1.0).abs() < 0.03, "{plain} {paced}");
 }
+
+/// BBR draws; what does not needs no stream.
+#[test]
+fn a_connection_has_a_stream_if_its_controller_draws() {
+    for kind in [Kind::Bbr, Kind::BbrV3, Kind::Ledbat, Kind::Cubic] {
+        let config = Config {
+            controller: kind,
+            ledbat: kind.ledbat(),
+            pacing: Pacing::Fq,
+            ..profiles::libutp()
+        };
+        let mut connection = Connection::connect(&Arc::new(config), Time::START, 1, 1);
+        assert_eq!(connection.random_stream().is_some(), kind.draws(), "{kind:?}");
+    }
+}

@@ -85,6 +85,8 @@ mod tests {
         // 8 % slow: 400 ms per slot of 5 s, 200 of them tolerated, a seventh of the rest.
         let paid = penalty(-80_000, 300, 5);
         assert!((28_000..=28_571).contains(&paid), "{paid}");
+        let paid_for_long = penalty(-80_000, 30_000, 5);
+        assert!((28_570..=28_571).contains(&paid_for_long), "more than 2^31 us: {paid_for_long}");
         for offset in [0, 1 << 31, u32::MAX - 10] {
             assert_eq!(penalty(-80_000, 300, offset), paid, "wherever it wraps");
         }

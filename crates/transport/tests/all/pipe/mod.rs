@@ -76,6 +76,36 @@ impl Network for Path {
     }
 }
 
+/// Loses, delays, reorders and duplicates at random until `until`, and then only delays.
+pub struct Storm {
+    pub stream: RandomStream,
+    pub until: Time,
+    pub loss: f64,
+    pub duplication: f64,
+    pub delay: Span,
+    pub jitter: Span,
+}
+
+impl Network for Storm {
+    fn carry(&mut self, now: Time, _: &Segment) -> Fate {
+        if now >= self.until {
+            return Fate::Arrives(self.delay);
+        }
+        let draw = self.stream.unit();
+        let late = self.stream.between(Span::ZERO, self.jitter);
+        let again = self.stream.between(Span::ZERO, self.jitter * 3);
+        if draw < self.loss {
+            Fate::Lost
+        } else if draw < self.loss + self.duplication {
+            Fate::Twice(self.delay + late, self.delay + again)
+        } else if draw > 0.9 {
+            Fate::Marked(self.delay + late)
+        } else {
+            Fate::Arrives(self.delay + late)
+        }
+    }
+}
+
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Arrival(Time, u64, usize, usize);
 

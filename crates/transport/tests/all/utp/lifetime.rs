@@ -82,8 +82,15 @@ fn old_data_is_acknowledged_again_and_data_far_ahead_is_not() {
     assert_eq!(pair.answer(&data).len(), 1);
     assert_eq!(pair.answerer.receive(pair.now, &data[0]), Payload::Drop);
     assert!(pair.answerer.has_acknowledgement());
-    let ahead = Packet { seq_nr: data[0].seq_nr.wrapping_add(1025), ..data[0] };
     said(&mut pair.answerer, pair.now);
+    // Nor is what only acknowledges, or lies too far back to have been said.
+    for (kind, back) in [(PacketKind::State, 0), (PacketKind::Data, 1024)] {
+        let seq_nr = data[0].seq_nr.wrapping_sub(back);
+        let old = Packet { kind, seq_nr, ..data[0] };
+        assert_eq!(pair.answerer.receive(pair.now, &old), Payload::Drop);
+        assert!(!pair.answerer.has_acknowledgement(), "{kind:?}");
+    }
+    let ahead = Packet { seq_nr: data[0].seq_nr.wrapping_add(1025), ..data[0] };
     assert_eq!(pair.answerer.receive(pair.now, &ahead), Payload::Drop);
     assert!(!pair.answerer.has_acknowledgement());
     let edge = Packet { seq_nr: data[0].seq_nr.wrapping_add(1024), ..data[0] };
@@ -148,6 +155,39 @@ fn a_reset_counts_with_either_id_and_no_other() {
     let reset = said(&mut pair.caller, pair.now)[0];
     pair.answerer.receive(pair.now, &reset);
     assert_eq!(pair.answerer.state(), State::Closed { reason: CloseReason::Reset });
+    // Who has ended by itself stays so.
+    pair.caller.receive(pair.now, &Packet { connection_id: 100, ..reset });
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::Aborted });
+}
+
+#[test]
+fn an_answerer_sends_no_more_than_the_syn_allowed() {
+    let config = Arc::new(small(40));
+    let now = Time::START + Span::from_secs(10);
+    let mut caller = Connection::connect(&config, now, 100, 0xfffe);
+    let mut syn = caller.poll_transmit(now).expect("a SYN");
+    syn.window = 1_500;
+    let mut answerer = Connection::accept(&config, now, &syn, 0x8000);
+    caller.receive(now, &answerer.poll_transmit(now).expect("an answer"));
+    let mut confirmation = caller.poll_transmit(now).expect("a confirmation");
+    confirmation.window = 1_500;
+    assert_eq!(answerer.stats().peer_window, 1_500);
+    answerer.receive(now, &confirmation);
+    answerer.write(now, 4_000);
+    assert_eq!(said(&mut answerer, now).len(), 15);
+}
+
+/// ICMP "fragmentation needed": no datagram is longer, the header of 20 bytes included.
+#[test]
+fn a_limit_of_the_path_is_kept() {
+    let mut pair = Pair::new(profiles::libutp());
+    assert!(pair.caller.stats().packet_bytes > 980);
+    pair.caller.on_path_limit(pair.now, 1000);
+    let limit = pair.caller.stats().packet_bytes;
+    assert!((556..=980).contains(&limit), "{limit}");
+    pair.caller.abort(pair.now);
+    pair.caller.on_path_limit(pair.now, 600);
+    assert_eq!(pair.caller.stats().packet_bytes, limit, "it is over");
 }
 
 #[test]

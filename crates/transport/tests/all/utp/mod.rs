@@ -6,6 +6,7 @@ mod host;
 mod lifetime;
 mod pair;
 mod recovery;
+mod storms;
 mod stream;
 #[allow(dead_code)] // The oracle's tests use the rest.
 mod world;
