@@ -114,7 +114,7 @@ fn a_seed_whose_blocks_are_on_their_way_is_not_idle_and_then_it_is() {
 #[test]
 fn an_acknowledgement_alone_makes_a_seed_idle() {
     let mut plan = one_block(None, &[1, 11]);
-    plan.profiles[0].drop_seed_to_seed = false;
+    plan.profiles[0].connections.drop_seed_to_seed = false;
     let stay_s = Quantiles::new(vec![(0.0, 14.0), (1.0, 14.0)]).expect("sound");
     swarm(&mut plan).populations[1].departure = Departure::Session { stay_s };
     swarm(&mut plan).stop_after_completions = Some(2);
