@@ -239,6 +239,13 @@ mod tests {
         );
     }
 
+    /// RFC 9768, section 3.2.2.1: a counter begins at 5, and at 6 if the SYN-ACK said that the SYN came marked.
+    #[test]
+    fn a_marked_syn_counts() {
+        let first = [0b010, 0b011, 0b100, 0b110].map(first_cep);
+        assert_eq!(first, [5, 5, 5, 6]);
+    }
+
     /// Who asks for classic ECN may get its own bits back, from a server that copies reserved ones; to who asks for
     /// none any answer says nothing.
     #[test]

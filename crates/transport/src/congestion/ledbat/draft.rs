@@ -268,6 +268,15 @@ mod tests {
         assert_eq!(until_it_moves(&mut module, 0), 2);
     }
 
+    #[test]
+    fn an_unused_window_comes_down_in_whole_packets() {
+        let mut module = module(10);
+        module.on_decay(4999);
+        assert_eq!(module.window(), 4000);
+        module.on_decay(9000);
+        assert_eq!(module.window(), 4000, "and never goes up");
+    }
+
     /// The first timeout of a window halves the threshold of the slow start that follows; the next ones do
     /// not, and what the first one changed is what can be taken back.
     #[test]
