@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flashcrowd.emulation import self_test
 from flashcrowd.engines import emulation
 from flashcrowd.engines.emulation import SELF_TESTS, Emulator
 from flashcrowd.study import Study
@@ -57,6 +58,14 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
     tables = engine.run(run.point.plan().to_json(), run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == ["invalid"]
     assert len(probed) == tests
+    told = ["late"] * len(late) + ["self-test: p from a to b is 2, the model says 1"]
+    assert tables["run"]["reason"].to_pylist() == ["; ".join(told)]
+
+
+def test_stalls_of_a_self_test_add_up() -> None:
+    assert self_test.stalls([{"late_max_s": 0.0004}, {"late_max_s": 0.0005}]) == []
+    (said,) = self_test.stalls([{"late_max_s": 0.002}, {"late_max_s": 0.0015}])
+    assert said == "packets of the self-test were up to 3.5 ms late, second by second"
 
 
 def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(

@@ -162,7 +162,7 @@ def probe(
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
-    Rows of `late` say what of its own punctuality it missed.
+    Rows of `late` say what of its own punctuality it missed, and how long it stalled.
 
     Raises:
         OSError: what the kernel refused.
@@ -173,12 +173,11 @@ def probe(
     found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
+    missed = late(plan, played.report, played.stage.tables(played.end_s))
+    missed += self_test.stalls(played.report["seconds"])
     return {
         "probes": self_test.judged(json.dumps(probes), seed, found) + more,
-        "late": [
-            {"reason": reason}
-            for reason in late(plan, played.report, played.stage.tables(played.end_s))
-        ],
+        "late": [{"reason": reason} for reason in missed],
     }
 
 

@@ -167,6 +167,18 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
     return rows
 
 
+def stalls(seconds: Sequence[Mapping[str, float]]) -> list[str]:
+    """How long the emulator stalled while it was measured, in words, if delays may tell.
+
+    Answers to a flood fill the way back as requests fill the way there. What a stall costs a full
+    line it never makes up for, so that stalls add up in the round trips.
+    """
+    stalled_s = sum(second["late_max_s"] for second in seconds)
+    if stalled_s <= DELAY_S:
+        return []
+    return [f"packets of the self-test were up to {1e3 * stalled_s:.3g} ms late, second by second"]
+
+
 def failures(rows: list[dict[str, Any]]) -> list[str]:
     """What the probes found that is not as the model says, in words."""
     return [

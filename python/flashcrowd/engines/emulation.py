@@ -33,6 +33,8 @@ from flashcrowd.probes import UNMEASURED
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_Found = tuple[list[dict[str, Any]], list[str]]
+"""Of a self-test: rows of the table `probes`, and in words how late this machine was meanwhile."""
 RETEST_S = 60.0
 """A network that was measured this long ago is measured again after the last run."""
 SELF_TESTS = 3
@@ -150,14 +152,14 @@ class Emulator:
         packets_per_s = busiest(plan, plan_json, seed, mean)
         with share(packets_per_s, waiting_hosts(plan), handle):
             try:
-                probes = self._self_test(plan_json, seed, handle, anew)
+                probes, late = self._self_test(plan_json, seed, handle, anew)
                 rows = {**self._in_labs(plan_json, seed, handle), "probes": probes}
             except EngineError as error:
-                rows = _failed(str(error))
+                rows, late = _failed(str(error)), []
         wrong = failures(rows["probes"])
         if wrong and rows["run"][0]["outcome"] != "failed":
             rows["run"][0]["outcome"] = "invalid"
-            told = [rows["run"][0]["reason"], *wrong]
+            told = [rows["run"][0]["reason"], *late, *wrong]
             rows["run"][0]["reason"] = "; ".join(filter(None, told))
         return rows
 
@@ -169,18 +171,16 @@ class Emulator:
             return in_labs(plan_json, seed, handle, self.across, probe=probe)
         return in_lab(plan_json, seed, handle, probe=probe)
 
-    def _probed(self, plan_json: str, seed: int, handle: Any) -> list[dict[str, Any]]:
+    def _probed(self, plan_json: str, seed: int, handle: Any) -> _Found:
         """What probes find; measured anew if that is not the plan's, and this machine was late."""
         found = self._in_labs(plan_json, seed, handle, probe=True)
         for _ in range(SELF_TESTS - 1):
             if not (found["late"] and failures(found["probes"])):
                 break
             found = self._in_labs(plan_json, seed, handle, probe=True)
-        return found["probes"]
+        return found["probes"], [row["reason"] for row in found["late"]]
 
-    def _self_test(
-        self, plan_json: str, seed: int, handle: Any, anew: bool
-    ) -> list[dict[str, Any]]:
+    def _self_test(self, plan_json: str, seed: int, handle: Any, anew: bool) -> _Found:
         """What probes find on a plan's network, measured once for each network.
 
         Networks are measured side by side, each within the share of the run that came first: a slow
@@ -194,9 +194,9 @@ class Emulator:
             tested = self._tested.setdefault(key, _Tested(plan_json, seed))
         with tested.testing:
             if tested.probes is None or (anew and failures(tested.probes)):
-                tested.probes = self._probed(plan_json, seed, handle)
+                tested.probes, tested.late = self._probed(plan_json, seed, handle)
                 tested.at = time.monotonic()
-            return tested.probes
+            return tested.probes, tested.late
 
     def finish(self) -> Mapping[str, Any]:
         """The self-test after the last run: each network that was measured long ago, once more.
@@ -228,7 +228,7 @@ class Emulator:
             again = side_by_side.map(
                 lambda it: self._probed(it.plan_json, it.seed, self.handle()), old
             )
-            rows = [row for rows in again for row in rows]
+            rows = [row for rows, _ in again for row in rows]
         probes = [row for row in rows if row["probe"] not in UNMEASURED]
         within = sum(row["within"] for row in probes)
         found = {"networks": len(old), "probes": len(probes), "within": within}
@@ -252,6 +252,7 @@ class _Tested:
     plan_json: str
     seed: int
     probes: list[dict[str, Any]] | None = None
+    late: list[str] = field(default_factory=list)
     at: float = 0.0
     testing: threading.Lock = field(default_factory=threading.Lock)
 

@@ -134,14 +134,7 @@ fn variants() -> Vec<(String, Config)> {
 
 #[test]
 fn two_storms() {
-    let mut table = String::new();
-    for (kind, name) in ["3 % lost", "out of order and twice"].into_iter().enumerate() {
-        table += &format!(
-            "{name:<32}    took s  sent again lost cuts TOs prob srtt us  queue cwnd, packet: 1.5 s,         4 s,          7 s  back again   RTO us\n"
-        );
-        for (name, config) in variants() {
-            table += &format!("{name:<32} {}\n", transfer(config, kind));
-        }
-    }
-    insta::assert_snapshot!(table);
+    let columns = "   took s  sent again lost cuts TOs prob srtt us  queue \
+                   cwnd, packet: 1.5 s,         4 s,          7 s  back again   RTO us";
+    insta::assert_snapshot!(crate::storms::table(columns, variants, transfer));
 }
