@@ -193,10 +193,10 @@ class Emulator:
         with self._counting:
             tested = self._tested.setdefault(key, _Tested(plan_json, seed))
         with tested.testing:
-            if tested.probes is None or (anew and failures(tested.probes)):
-                tested.probes, tested.late = self._probed(plan_json, seed, handle)
+            if tested.found is None or (anew and failures(tested.found[0])):
+                tested.found = self._probed(plan_json, seed, handle)
                 tested.at = time.monotonic()
-            return tested.probes, tested.late
+            return tested.found
 
     def finish(self) -> Mapping[str, Any]:
         """The self-test after the last run: each network that was measured long ago, once more.
@@ -205,7 +205,7 @@ class Emulator:
         how hosts were attached and whether the emulator had real-time priority when runs ended.
         """
         now = time.monotonic()
-        measured = [it for it in self._tested.values() if it.probes is not None]
+        measured = [it for it in self._tested.values() if it.found is not None]
         old = [it for it in measured if now - it.at >= RETEST_S]
         kept: dict[str, Any] = {}
         with self._counting:
@@ -251,8 +251,7 @@ class _Tested:
 
     plan_json: str
     seed: int
-    probes: list[dict[str, Any]] | None = None
-    late: list[str] = field(default_factory=list)
+    found: _Found | None = None
     at: float = 0.0
     testing: threading.Lock = field(default_factory=threading.Lock)
 

@@ -5,7 +5,7 @@ use crate::common::*;
 use flashcrowd_base::{Quantiles, RandomStream, Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{
-    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Transfer, What, Workload,
+    Arrivals, Change, Draw, Ping, Plan, Sampled, Series, Transfer, What, Workload,
 };
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
@@ -47,8 +47,7 @@ fn line(queue: Queue) -> Plan {
         queue,
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
-    plan.network.hosts[0].up.push(0);
+    line_up(&mut plan, 0, "line", conditions);
     plan
 }
 

@@ -4,7 +4,7 @@
 use crate::common::*;
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{CoDel, Conditions, Jitter, JitterShape, Loss, LossModel, Queue, Side};
-use flashcrowd_plan::{Link, LoggedConnections, Plan, TransportChoice, Workload};
+use flashcrowd_plan::{LoggedConnections, Plan, TransportChoice, Workload};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 
 use flashcrowd_transport::tcp::Ecn;
@@ -37,8 +37,7 @@ fn line(stack: &str, bytes: u64) -> Plan {
         queue: Queue::packets(1000),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
-    plan.network.hosts[0].up.push(0);
+    line_up(&mut plan, 0, "line", conditions);
     let mut flow = transfer(0, 1);
     flow.size_bytes = Some(bytes);
     plan.workloads.push(Workload::Transfer(flow));

@@ -3,7 +3,7 @@
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
-use flashcrowd_plan::{Link, Plan, Transfer, TransportChoice, Workload};
+use flashcrowd_plan::{Plan, Transfer, TransportChoice, Workload};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_transport::utp;
 
@@ -60,8 +60,7 @@ fn a_trace_tells_what_utp_sends_again() {
         queue: Queue::packets(8),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
-    plan.network.hosts[0].up.push(0);
+    line_up(&mut plan, 0, "line", conditions);
     plan.utps = vec![utp::profiles::named("libutp").expect("the configuration exists")];
     let bytes = 500_000;
     let flow = Transfer {

@@ -5,8 +5,8 @@ use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_plan::{
-    Arrivals, Capture, Change, Clients, Departure, Link, Origin, Plan, Sampled, Series, WebSeed,
-    What, Workload,
+    Arrivals, Capture, Change, Clients, Departure, Origin, Plan, Sampled, Series, WebSeed, What,
+    Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
@@ -38,10 +38,7 @@ fn crowd(leechers: u32, client: &str, loss: f64) -> Plan {
             queue: Queue::packets(100),
             ..Conditions::default()
         };
-        let link = plan.network.links.len() as u32;
-        let name = format!("up {index}");
-        plan.network.links.push(Link { name, conditions, trace: None, delay: None });
-        plan.network.hosts[index as usize].up.push(link);
+        line_up(&mut plan, index as usize, &format!("up {index}"), conditions);
     }
     plan.profiles = vec![profile::named(client).expect("the profile exists")];
     swarm(&mut plan).web_seeds = vec![WebSeed { origin: 1, file: 0 }];

@@ -3,7 +3,7 @@
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
-use flashcrowd_plan::{Call, Link, Ping, Plan, Transfer, Window, Windowed, Workload};
+use flashcrowd_plan::{Call, Ping, Plan, Transfer, Window, Windowed, Workload};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan) -> Vec<Table> {
@@ -28,8 +28,7 @@ fn pings() -> Plan {
         queue: Queue::packets(2),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
-    plan.network.hosts[0].up.push(0);
+    line_up(&mut plan, 0, "line", conditions);
     let ping = |bytes: u32| {
         Workload::Ping(Ping {
             name: format!("{bytes} B"),

@@ -217,6 +217,12 @@ pub fn together(hosts: &[u32], in_order: bool) -> Clients {
     }
 }
 
+/// A line of its own up from a host.
+pub fn line_up(plan: &mut Plan, host: usize, name: &str, conditions: Conditions) {
+    plan.network.hosts[host].up.push(plan.network.links.len() as u32);
+    plan.network.links.push(Link { name: name.to_owned(), conditions, trace: None, delay: None });
+}
+
 /// A line of its own down to a host.
 pub fn line_down(plan: &mut Plan, host: usize, conditions: Conditions) {
     let name = format!("down {host}");

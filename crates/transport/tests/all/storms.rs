@@ -22,9 +22,8 @@ fn storm(kind: usize, direction: u64) -> Storm {
     }
 }
 
-fn at(seconds: f64) -> Time {
-    Time::START + Span::from_seconds(seconds)
-}
+/// The piece at which the server reads nothing for 3 s.
+const ASLEEP: (u64, u64) = (150_000, 10_000);
 
 /// The client writes 150 kB twice, at the second of which the server reads nothing for 3 s; eighty small pieces; and,
 /// after a silence, 300 kB. The server answers with 2 kB to each. Everything arrives.
@@ -39,9 +38,10 @@ fn transfer(mut config: Config, kind: usize) -> String {
     pair.establish();
     let start = pair.now;
     let small = (0..80).map(|n| (500 + n * 997 % 4000, 100 + n * 61 % 300));
-    let pieces = [(150_000, 2000), (150_000, 10_000)];
-    let pieces: Vec<(u64, u64)> =
-        pieces.into_iter().chain(small).chain([(1, 5000), (300_000, 400)]).collect();
+    // Bytes, and milliseconds until the next ones.
+    let mut pieces = vec![(150_000, 2000), ASLEEP];
+    pieces.extend(small);
+    pieces.extend([(1, 5000), (300_000, 400)]);
     let mut windows = Vec::new();
     let mut written = [0; 2];
     for (bytes, pause) in pieces {
@@ -51,7 +51,7 @@ fn transfer(mut config: Config, kind: usize) -> String {
             written[who] += bytes;
             pair.flush(who);
         }
-        pair.reads[1] = pause != 10_000;
+        pair.reads[1] = (bytes, pause) != ASLEEP;
         pair.run_until(now + Span::from_millis(pause.min(3000)));
         if pause >= 400 {
             windows.push(format!("{:>7}", pair.end(0).stats().cwnd));
@@ -71,7 +71,11 @@ fn transfer(mut config: Config, kind: usize) -> String {
         pair.flush(who);
     }
     while pair.read != [written[1], written[0]] {
-        assert!(pair.step() && pair.now < at(3600.0), "{:?}", pair.end(0).stats());
+        assert!(
+            pair.step() && pair.now < Time::START + Span::from_secs(3600),
+            "{:?}",
+            pair.end(0).stats()
+        );
     }
     let took = (pair.now - start).seconds();
     let stats = [0, 1].map(|who| pair.end(who).stats());
@@ -150,18 +154,17 @@ fn variants() -> Vec<(String, Config)> {
 }
 
 /// What a transfer came to by each variant in each storm, one below the other.
-pub(crate) fn table<C>(
+pub(crate) fn table<C: Clone>(
     columns: &str,
-    variants: impl Fn() -> Vec<(String, C)>,
+    variants: &[(String, C)],
     transfer: impl Fn(C, usize) -> String,
 ) -> String {
-    let names: Vec<String> = variants().into_iter().map(|(name, _)| name).collect();
-    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let width = variants.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut table = String::new();
     for (kind, storm) in ["3 % lost", "out of order and twice"].into_iter().enumerate() {
         table += &format!("{storm:<width$} {columns}\n");
-        for (name, config) in variants() {
-            table += &format!("{name:<width$} {}\n", transfer(config, kind));
+        for (name, config) in variants {
+            table += &format!("{name:<width$} {}\n", transfer(config.clone(), kind));
         }
     }
     table
@@ -171,5 +174,5 @@ pub(crate) fn table<C>(
 fn two_storms() {
     let columns = "   took s  sent again lost recs TOs undo srtt us \
                    cwnd: 2 s,     5 s,    37 s,  at end  back  again  RTO us";
-    insta::assert_snapshot!(table(columns, variants, transfer));
+    insta::assert_snapshot!(table(columns, &variants(), transfer));
 }

@@ -315,23 +315,21 @@ mod tests {
     /// A loss and a timeout that were none: the window, and slow start with it, are as before.
     #[test]
     fn what_was_no_loss_is_taken_back() {
+        // In its steady stage it comes back to that.
+        let start = || PlusPlus::new(plus_plus(), params(10));
         for timeout in [false, true] {
-            let mut controller = PlusPlus::new(plus_plus(), params(10));
-            match timeout {
-                true => controller.on_timeout(&Loss { nxt: 10_000, ..loss(10_000) }, false),
-                false => controller.on_loss(&Loss { nxt: 10_000, ..loss(10_000) }),
+            for (mut controller, stage) in
+                [(start(), Stage::Start), (steady(10, 100), Stage::Steady)]
+            {
+                let lost = Loss { nxt: 10_000, ..loss(10_000) };
+                match timeout {
+                    true => controller.on_timeout(&lost, false),
+                    false => controller.on_loss(&lost),
+                }
+                assert!(controller.window() < 10_000);
+                controller.on_undo();
+                assert_eq!((controller.window(), controller.stage), (10_000, stage));
             }
-            assert!(controller.window() < 10_000);
-            controller.on_undo();
-            assert_eq!((controller.window(), controller.stage), (10_000, Stage::Start));
-            // In its steady stage it comes back to that.
-            let mut controller = steady(10, 100);
-            match timeout {
-                true => controller.on_timeout(&Loss { nxt: 10_000, ..loss(10_000) }, false),
-                false => controller.on_loss(&Loss { nxt: 10_000, ..loss(10_000) }),
-            }
-            controller.on_undo();
-            assert_eq!((controller.window(), controller.stage), (10_000, Stage::Steady));
         }
     }
 

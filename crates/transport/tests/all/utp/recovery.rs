@@ -112,28 +112,32 @@ fn the_queueing_delay_is_what_is_above_the_least() {
     assert_eq!(waited[1..], [0, 12_000, 0, 40_000]);
 }
 
+/// A caller whose oldest packet is lost, and what it has sent behind it: the first measures the path's MTU.
+fn probing(endless: bool, sack: SackPolicy) -> (Pair, Packet, Vec<Packet>) {
+    let mut config =
+        Config { initial_window_packets: 40, sack, nagle: Nagle::Off, ..profiles::libtorrent() };
+    config.loss_detection.duplicate_acks = 0;
+    config.loss_detection.sacked_after = 3;
+    config.loss_detection.resends_per_ack = 2;
+    config.path_mtu.endless = endless;
+    config.path_mtu.probe_window_datagrams = 0;
+    let mut pair = Pair::new(config);
+    let earlier = pair.write(5000);
+    let (lost, arrived) = earlier.split_last().expect("packets");
+    assert!(arrived[0].dont_fragment && !lost.dont_fragment);
+    pair.deliver(arrived);
+    let later = pair.write(8000);
+    assert!(later[0].dont_fragment && later.len() > 4);
+    (pair, *lost, later)
+}
+
 /// Three duplicates while the probe of the path MTU is under way as well: a search that ends takes it for lost with
 /// them, and sends another; libtorrent, whose search is endless, waits for it.
 #[test]
 fn duplicates_that_are_not_of_the_probe_are_no_evidence_against_it() {
     for (endless, probes) in [(false, 1), (true, 0)] {
-        let mut config = Config {
-            initial_window_packets: 40,
-            sack: SackPolicy::Off,
-            nagle: Nagle::Off,
-            ..profiles::libtorrent()
-        };
-        config.loss_detection.duplicate_acks = 0;
-        config.path_mtu.endless = endless;
-        config.path_mtu.probe_window_datagrams = 0;
-        let mut pair = Pair::new(config);
+        let (mut pair, _, later) = probing(endless, SackPolicy::Off);
         let measures = |packet: &&Packet| packet.dont_fragment;
-        let earlier = pair.write(5000);
-        let (lost, arrived) = earlier.split_last().expect("packets");
-        assert!(arrived[0].dont_fragment && !lost.dont_fragment);
-        pair.deliver(arrived);
-        let later = pair.write(8000);
-        assert!(later[0].dont_fragment && later.len() > 4);
         pair.deliver(&later[1..2]);
         pair.deliver(&later[2..3]);
         assert_eq!(pair.write(3000).iter().filter(measures).count(), 0, "one is under way");
@@ -147,28 +151,11 @@ fn duplicates_that_are_not_of_the_probe_are_no_evidence_against_it() {
 #[test]
 fn a_probe_that_a_mask_passes_over_was_too_large() {
     for (endless, probes_lost) in [(false, 1), (true, 0)] {
-        let mut config = Config {
-            initial_window_packets: 40,
-            sack: SackPolicy::AsNeeded,
-            nagle: Nagle::Off,
-            ..profiles::libtorrent()
-        };
-        config.loss_detection.duplicate_acks = 0;
-        config.loss_detection.sacked_after = 3;
-        config.loss_detection.resends_per_ack = 2;
-        config.path_mtu.endless = endless;
-        config.path_mtu.probe_window_datagrams = 0;
-        let mut pair = Pair::new(config);
-        let earlier = pair.write(5000);
-        let (oldest, arrived) = earlier.split_last().expect("packets");
-        pair.deliver(arrived);
-        let later = pair.write(8000);
-        let probe = later[0];
-        assert!(probe.dont_fragment && later.len() > 3);
+        let (mut pair, oldest, later) = probing(endless, SackPolicy::AsNeeded);
         pair.deliver(&later[1..4]);
         let again: Vec<u16> =
             said(&mut pair.caller, pair.now).iter().map(|packet| packet.seq_nr).collect();
-        assert_eq!(again, [oldest.seq_nr, probe.seq_nr]);
+        assert_eq!(again, [oldest.seq_nr, later[0].seq_nr]);
         assert_eq!(pair.caller.stats().probes_lost, probes_lost);
     }
 }

@@ -136,5 +136,5 @@ fn variants() -> Vec<(String, Config)> {
 fn two_storms() {
     let columns = "   took s  sent again lost cuts TOs prob srtt us  queue \
                    cwnd, packet: 1.5 s,         4 s,          7 s  back again   RTO us";
-    insta::assert_snapshot!(crate::storms::table(columns, variants, transfer));
+    insta::assert_snapshot!(crate::storms::table(columns, &variants(), transfer));
 }
