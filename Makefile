@@ -31,8 +31,8 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
-# One more than there are cores, as tests also wait: for programs, sockets, files.
-WORKERS := $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null)
+# Two for each core, as tests also wait: for programs, sockets, files (tests/conftest.py).
+WORKERS := $(shell "$(PYTHON)" -c 'import os; print(2 * (os.cpu_count() or 1))' 2>/dev/null)
 
 # What is held against the clock wants most of the machine for itself.
 CLOCKED := clocked or kernel
@@ -75,9 +75,9 @@ test-python: build ## pytest: all cores, then what is held against the clock: th
 	$(BIN)/pytest -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal
 	@$(MAKE) --no-print-directory test-clocked
 
-# Two at a time, which leaves most of two cores idle.
+# As many again, which leaves half of two cores idle.
 test-clocked: build
-	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses 2 --dist worksteal tests/kernel tests/emulation tests/traps
+	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal tests/kernel tests/emulation tests/traps
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel

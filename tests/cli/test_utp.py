@@ -20,7 +20,9 @@ import pytest
 
 from flashcrowd.cli import main
 from flashcrowd.errors import StudyError
-from flashcrowd.utp import PORT, Place, configuration, lines
+from flashcrowd.utp import lines
+from flashcrowd.utp.config import configuration
+from flashcrowd.utp.place import PORT, Place
 
 FLASHCROWD = [sys.executable, "-m", "flashcrowd", "utp"]
 PATIENCE = 120

@@ -37,7 +37,7 @@ def test_a_signal_leaves_nothing_at_a_scheduler(
     wait_for_runs(tmp_path / "r")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == 128 + signal.SIGTERM, err
     assert "of 80 runs are finished and kept" in err
     assert "Traceback" not in err
     assert not under_way(client)
@@ -58,7 +58,7 @@ def test_a_signal_leaves_no_local_worker(long_study: Path, tmp_path: Path) -> No
     assert workers
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + signal.SIGINT, err
     assert "Go on with: flashcrowd run" in err
     assert "Traceback" not in err
     end = time.monotonic() + 10

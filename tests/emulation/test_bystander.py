@@ -17,6 +17,7 @@ FROM_S, TO_S = 20.0, 34.0
 """A client unchokes nobody before its first round, after ten seconds."""
 
 
+@pytest.mark.slow
 def test_with_autolimit_beside_qbittorrent_a_bystander_waits_less(tmp_path: Path) -> None:
     """A trap cut short: a seed behind 1 and 8 Mbit/s, libtorrent's peers, the kernel's TCP, a ping.
 

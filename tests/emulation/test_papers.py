@@ -58,6 +58,7 @@ def test_both_engines_are_judged_by_one_code(
     assert (out / "emulation" / "rates" / "provenance.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_line_of_pan2009_with_a_real_client_and_a_controller(tmp_path: Path) -> None:
     needs("libtorrent", "transmission")
     pan = paper.load("pan2009")

@@ -86,6 +86,7 @@ def _held_against_tshark(results: Path, folder: Path) -> None:
     assert not found.stdout, found.stdout[:400]
 
 
+@pytest.mark.long
 @pytest.mark.clocked
 def test_the_swarm_of_the_page_is_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "captures.md").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ import pytest
 
 from flashcrowd.errors import StudyError
 from flashcrowd.study import Study
-from flashcrowd.study.overrides import parse_assignment
 from flashcrowd.units import Rate, Span
 
 DOCUMENT: dict[str, Any] = {
@@ -71,21 +70,3 @@ def test_a_wrong_value_is_met_like_one_of_the_file(path: str, value: str, hint: 
         Study.from_dict(DOCUMENT, set={path: value})
     (problem,) = caught.value.problems
     assert (problem.path, problem.hint) == (path, hint)
-
-
-@pytest.mark.parametrize(
-    ("text", "pair"),
-    [
-        ("network.rtt=50 ms", ("network.rtt", "50 ms")),
-        ('network.rtt="50 ms"', ("network.rtt", "50 ms")),
-        ("a.replace=true", ("a.replace", True)),
-        ("a.hosts = 3", ("a.hosts", 3)),
-        ('a.group=["x", "y"]', ("a.group", ["x", "y"])),
-        ("a.b=c=d", ("a.b", "c=d")),
-        ("a.b=1\nc=2", ("a.b", "1\nc=2")),
-        ("nothing", None),
-        ("=5", None),
-    ],
-)
-def test_assignments_on_the_command_line(text: str, pair: Any):
-    assert parse_assignment(text) == pair

@@ -129,8 +129,11 @@ def test_means_of_several_runs_have_intervals() -> None:
     assert p95.startswith("22 [")
 
 
+@pytest.mark.long
 @pytest.mark.clocked
-@pytest.mark.parametrize("program", ["transmission", "qbittorrent"])
+@pytest.mark.parametrize(
+    "program", [pytest.param("transmission", marks=pytest.mark.slow), "qbittorrent"]
+)
 def test_a_short_trap_from_the_command_line(
     program: str,
     tmp_path: Path,

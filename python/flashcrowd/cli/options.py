@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from cyclopts import Parameter, Token, validators
+from cyclopts import Parameter, validators
 
+from flashcrowd.cli.values import assignments, often, whole
 from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
-from flashcrowd.errors import Problem, StudyError, warning
+from flashcrowd.errors import warning
 from flashcrowd.study import Study
-from flashcrowd.study.overrides import parse_assignment
-
-
-def whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """A whole number as it stands: 1.5 is none, and nothing is rounded."""
-    text = tokens[0].value.strip()
-    if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
-        raise ValueError(f'a whole number is needed, not "{text}"')
-    return int(text)
-
-
-def often(kind: Any, tokens: Sequence[Token]) -> int | str:
-    """How often to repeat: a whole number, or a text as a study has it, "until 2 %"."""
-    text = tokens[0].value.strip()
-    if text.startswith("until"):
-        return text
-    try:
-        return whole(kind, tokens)
-    except ValueError as error:
-        raise ValueError(f'{error}; or "until 2 %"') from None
-
 
 StudyFile = Annotated[Path, Parameter(help="The study file.")]
 Settings = Annotated[
@@ -106,20 +85,3 @@ def load(
     for doubt in loaded.warnings():
         print(f"warning: {warning(doubt)}", file=sys.stderr)
     return loaded
-
-
-def assignments(settings: Sequence[str]) -> dict[str, Any]:
-    """The values of `--set` by path.
-
-    Raises:
-        StudyError: one of them is no `path=value`.
-    """
-    parsed = {text: parse_assignment(text) for text in settings}
-    problems = [
-        Problem("--set", text, "dotted.path=value", "as in --set network.rtt='50 ms'")
-        for text, pair in parsed.items()
-        if pair is None
-    ]
-    if problems:
-        raise StudyError(problems, "command line")
-    return dict(pair for pair in parsed.values() if pair is not None)

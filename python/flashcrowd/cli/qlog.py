@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from flashcrowd.cli.options import whole
 from flashcrowd.cli.output import takes_files
+from flashcrowd.cli.values import whole
 from flashcrowd.qlog import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results

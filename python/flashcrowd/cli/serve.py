@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from flashcrowd import _core
-from flashcrowd.cli.options import whole
+from flashcrowd.cli.values import whole
 from flashcrowd.content_server import Unable, begin, listening, raise_descriptors, run
 from flashcrowd.errors import did_you_mean, one_of, quoted
 from flashcrowd.units import Rate, Size, Span, UnitError

@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, RepeatInvalid, whole
+from flashcrowd.cli.options import Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
+from flashcrowd.cli.values import whole
 from flashcrowd.engines import EngineError, PlanRejected
 from flashcrowd.store import ResultsError, atomic
 from flashcrowd.study.pool import Interrupted

@@ -9,11 +9,16 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from flashcrowd import _core
-from flashcrowd.cli.options import assignments
+from flashcrowd.cli.values import assignments
 from flashcrowd.errors import Problem, StudyError
-from flashcrowd.utp import PORT, Order, Place, Sending, Serving, Voice, attend, configuration
-from flashcrowd.utp.place import written
+from flashcrowd.utp.config import configuration
+from flashcrowd.utp.order import Order
+from flashcrowd.utp.place import PORT, Place, written
+from flashcrowd.utp.sending import Sending
+from flashcrowd.utp.serving import Serving
+from flashcrowd.utp.stopping import attend
 from flashcrowd.utp.totals import compared
+from flashcrowd.utp.voice import Voice
 
 app = App(
     name="utp",

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from flashcrowd.report.statistics import Estimate, difference
 
@@ -120,7 +119,9 @@ def _larger_p(
         x, b = -x, -b
     above, df_above = _t(x, b, 1 - margin, paired=bool(shared))
     below, df_below = _t(x, b, 1 + margin, paired=bool(shared))
-    return float(max(special.stdtr(df_above, -above), special.stdtr(df_below, below)))
+    from scipy.special import stdtr  # late: a single run needs none
+
+    return float(max(stdtr(df_above, -above), stdtr(df_below, below)))
 
 
 def _t(x: np.ndarray, b: np.ndarray, factor: float, *, paired: bool) -> tuple[float, float]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 #: Probability that an interval is meant to cover the mean.
 LEVEL = 0.95
@@ -233,10 +232,14 @@ def _bca(
 
 def student_quantile(probability: float, df: int) -> float:
     """The quantile of Student's t with `df` degrees of freedom."""
-    return float(special.stdtrit(df, probability))
+    from scipy.special import stdtrit  # late: a single run needs none
+
+    return float(stdtrit(df, probability))
 
 
 def widened_level(n: int, level: float = LEVEL) -> float:
     """The bootstrap level that covers a mean of `n` values as Student's t does at `level`."""
+    from scipy.special import ndtr  # late, as above
+
     quantile = student_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
-    return float(1 - 2 * special.ndtr(-quantile))
+    return float(1 - 2 * ndtr(-quantile))

@@ -26,6 +26,7 @@ class Table(BaseModel):
     """A table of the file: unknown keys are mistakes, and nothing is converted silently."""
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
         strict=True,
         frozen=True,

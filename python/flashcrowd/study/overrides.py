@@ -1,8 +1,7 @@
-"""Values from the command line in place of those of the file."""
+"""Other values in place of those of the file."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,18 +58,3 @@ def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict
     resolved = document.get(first, {}) if isinstance(document, dict) else {}
     copy[first] = _set(below if isinstance(below, dict) else resolved, resolved, rest, value)
     return copy
-
-
-def parse_assignment(text: str) -> tuple[str, Any] | None:
-    """`path=value` from the command line; `None` if it is not one.
-
-    The value is read as TOML where it is TOML (`true`, `3`, `"5 %"`, `["a", "b"]`), else as a text.
-    """
-    path, equals, value = text.partition("=")
-    if not equals or not path.strip():
-        return None
-    try:
-        parsed = tomllib.loads(f"value = {value}")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        parsed = {"value": value.strip()}
-    return path.strip(), parsed["value"] if set(parsed) == {"value"} else value.strip()
