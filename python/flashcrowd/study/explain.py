@@ -141,17 +141,31 @@ def find(path: str) -> list[Key]:
     found that end like this.
     """
     segments = paths.parse(path) or []
-    for fits in (
-        lambda key: _spelled(key.path, segments),
-        lambda key: _spelled_without_names(key.path, segments),
-        lambda key: _spelled_with_some_names(key.path, segments),
-        lambda key: key.named and _spelled_with_some_names(key.path, segments[:-1]),
-        lambda key: _ends(key.path, segments),
+    above = segments[:-1]
+    for end, fits in (
+        (segments, lambda key: _spelled(key.path, segments)),
+        (segments, lambda key: _spelled_without_names(key.path, segments)),
+        (segments, lambda key: _spelled_with_some_names(key.path, segments)),
+        (above, lambda key: key.named and _spelled_with_some_names(key.path, above)),
+        (segments, lambda key: _ends(key.path, segments)),
     ):
-        found = [key for key in every_key() if fits(key)]
+        found = [key for key in _ending(end[-1] if end else "") if fits(key)]
         if found:
             return _distinct(found)
     return []
+
+
+def _ending(name: str) -> Sequence[Key]:
+    """The keys of this name; no path of a key ends with a name of one's own."""
+    return _by_name().get(name, ())
+
+
+@cache
+def _by_name() -> dict[str, list[Key]]:
+    found: dict[str, list[Key]] = {}
+    for key in every_key():
+        found.setdefault(key.path[-1], []).append(key)
+    return found
 
 
 def suggestions(path: str) -> str:
