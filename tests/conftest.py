@@ -8,9 +8,12 @@ ones, from a seed that is printed, and after a failure says how to repeat it.
 import gc
 import os
 import signal
+from itertools import islice
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from flashcrowd.cli import ALLOCATIONS
 
 settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile(
@@ -30,7 +33,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The runner's own objects are many and live to its end: to look at them at each collection took a
 # tenth of all tests' time.
-gc.set_threshold(100_000, 50, 50)
+gc.set_threshold(ALLOCATIONS, 50, 50)
 
 WAITING = {"autolimit", "clients", "emulation"}
 """Folders of tests that mostly wait, for real programs and real time."""
@@ -38,22 +41,25 @@ WAITING = {"autolimit", "clients", "emulation"}
 
 @pytest.hookimpl(trylast=True)  # of those that `-m` leaves
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What waits, or is long, begins first, on half of the workers: others compute beside it.
+    """What is long begins first, then what waits, on half of the workers: others compute beside it.
 
     A worker begins with a stretch of the list, and takes from those of others when it is through.
     """
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
-    first = [item for item in items if _begins_first(item)]
-    then = [item for item in items if not _begins_first(item)]
+    first = sorted(filter(_begins_first, items), key=lambda item: not _is_long(item))
+    then = iter([item for item in items if not _begins_first(item)])
     stretch = -(-len(items) // workers)
     half = -(-workers // 2)
     ordered: list[pytest.Item] = []
     for worker in range(workers):
         begun = first[worker::half] if worker < half else []
-        ordered += [*begun, *then[: max(stretch - len(begun), 0)]]
-        then = then[max(stretch - len(begun), 0) :]
+        ordered += [*begun, *islice(then, max(stretch - len(begun), 0))]
     items[:] = [*ordered, *then]
 
 
 def _begins_first(item: pytest.Item) -> bool:
-    return bool(item.get_closest_marker("long")) or item.path.parent.name in WAITING
+    return _is_long(item) or item.path.parent.name in WAITING
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return item.get_closest_marker("long") is not None

@@ -238,15 +238,13 @@ def _compare(found: list[Results], folder: Path, quiet: bool) -> int:
 def _show(results: Results) -> None:
     try:
         from flashcrowd.report.summary import summary  # late: it takes a while to load
-
-        shown = summary(results)
     except ModuleNotFoundError as error:
         line = remedy(error)
         if line is None:
             raise
         print(f"No summary: {line}")
     else:
-        console().print(shown)
+        console().print(summary(results))
     print(f"Results: {results.path}")
 
 

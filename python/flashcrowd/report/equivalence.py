@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
 from flashcrowd.report.statistics import Estimate, difference
 
@@ -119,9 +120,7 @@ def _larger_p(
         x, b = -x, -b
     above, df_above = _t(x, b, 1 - margin, paired=bool(shared))
     below, df_below = _t(x, b, 1 + margin, paired=bool(shared))
-    from scipy.special import stdtr  # late: a single run needs none
-
-    return float(max(stdtr(df_above, -above), stdtr(df_below, below)))
+    return float(max(special.stdtr(df_above, -above), special.stdtr(df_below, below)))
 
 
 def _t(x: np.ndarray, b: np.ndarray, factor: float, *, paired: bool) -> tuple[float, float]:

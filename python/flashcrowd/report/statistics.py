@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
 
 #: Probability that an interval is meant to cover the mean.
 LEVEL = 0.95
@@ -232,14 +233,10 @@ def _bca(
 
 def student_quantile(probability: float, df: int) -> float:
     """The quantile of Student's t with `df` degrees of freedom."""
-    from scipy.special import stdtrit  # late: a single run needs none
-
-    return float(stdtrit(df, probability))
+    return float(special.stdtrit(df, probability))
 
 
 def widened_level(n: int, level: float = LEVEL) -> float:
     """The bootstrap level that covers a mean of `n` values as Student's t does at `level`."""
-    from scipy.special import ndtr  # late, as above
-
     quantile = student_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
-    return float(1 - 2 * ndtr(-quantile))
+    return float(1 - 2 * special.ndtr(-quantile))

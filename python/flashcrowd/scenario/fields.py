@@ -26,7 +26,7 @@ class Table(BaseModel):
     """A table of the file: unknown keys are mistakes, and nothing is converted silently."""
 
     model_config = ConfigDict(
-        defer_build=True,
+        defer_build=True,  # a command builds the tables that it reads
         extra="forbid",
         strict=True,
         frozen=True,

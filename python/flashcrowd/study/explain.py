@@ -141,27 +141,24 @@ def find(path: str) -> list[Key]:
     found that end like this.
     """
     segments = paths.parse(path) or []
-    above = segments[:-1]
-    for end, fits in (
-        (segments, lambda key: _spelled(key.path, segments)),
-        (segments, lambda key: _spelled_without_names(key.path, segments)),
-        (segments, lambda key: _spelled_with_some_names(key.path, segments)),
-        (above, lambda key: key.named and _spelled_with_some_names(key.path, above)),
-        (segments, lambda key: _ends(key.path, segments)),
+    # The last segment is the key's name, or a name of one's own in the table before it.
+    near = [key for name in dict.fromkeys(segments[-2:]) for key in _by_name().get(name, ())]
+    for fits in (
+        lambda key: _spelled(key.path, segments),
+        lambda key: _spelled_without_names(key.path, segments),
+        lambda key: _spelled_with_some_names(key.path, segments),
+        lambda key: key.named and _spelled_with_some_names(key.path, segments[:-1]),
+        lambda key: _ends(key.path, segments),
     ):
-        found = [key for key in _ending(end[-1] if end else "") if fits(key)]
+        found = [key for key in near if fits(key)]
         if found:
             return _distinct(found)
     return []
 
 
-def _ending(name: str) -> Sequence[Key]:
-    """The keys of this name; no path of a key ends with a name of one's own."""
-    return _by_name().get(name, ())
-
-
 @cache
 def _by_name() -> dict[str, list[Key]]:
+    """All keys by their last segment, which is never a name of one's own."""
     found: dict[str, list[Key]] = {}
     for key in every_key():
         found.setdefault(key.path[-1], []).append(key)
