@@ -346,5 +346,5 @@ def test_no_point_of_the_ablation_is_played_like_another_without_a_word():
         made, unmet = libtorrent.mapped(Settings(rules["name"], 12_500, "tcp", rules))
         pex = rules["peer_exchange"]["enabled"]
         found[rules["name"]] = json.dumps([made, [vars(it) for it in unmet], pex])
-    assert len(found) == 35
+    assert len(found) == 36
     assert len(set(found.values())) == len(found)

@@ -184,6 +184,19 @@ impl BlockMap {
         let here = &part.bits[part.bits.len() / 2..];
         self.have.has(block.piece) || here.get(word).is_some_and(|bits| bits & bit != 0)
     }
+    /// How many blocks of `piece` in a row are free at most.
+    pub fn longest_free_run(&self, piece: u32) -> u32 {
+        let Some(part) = self.parts.get(piece as usize) else { return 0 };
+        if part.bits.is_empty() {
+            return u32::from(part.free);
+        }
+        let (mut run, mut longest) = (0, 0);
+        for index in 0..self.torrent.blocks(piece) as u16 {
+            run = if self.is_free(Block { piece, index }) { run + 1 } else { 0 };
+            longest = longest.max(run);
+        }
+        longest
+    }
     /// The blocks that have been asked for and are not here.
     pub fn under_way(&self) -> impl Iterator<Item = Block> + '_ {
         self.parts.iter().zip(0..).flat_map(|(part, piece)| {
@@ -218,6 +231,18 @@ mod tests {
 
     fn block_map() -> BlockMap {
         BlockMap::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), false)
+    }
+
+    #[test]
+    fn free_blocks_in_a_row_are_counted() {
+        let mut map = BlockMap::new(Arc::new(Torrent::new(1000, 1000, 10).unwrap()), false);
+        assert_eq!(map.longest_free_run(0), 100);
+        (0..100).for_each(|_| _ = map.take(0));
+        assert_eq!(map.longest_free_run(0), 0);
+        for index in [3, 62, 63, 64, 65, 99] {
+            map.give_back(Block { piece: 0, index });
+        }
+        assert_eq!(map.longest_free_run(0), 4);
     }
 
     #[test]

@@ -234,13 +234,14 @@ impl Picker {
     }
     /// The same as [`next`](Picker::next) with what libtorrent's picker adds
     /// (`piece_picker::pick_pieces`, `piece_pos::priority`): begun pieces come before others that are as
-    /// rare, or first, or last.
+    /// rare, or first, or last. Where whole pieces are wanted, `others` says which begun ones are left to them.
     pub fn pick(
         &self,
         look: Look,
         stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
         asked: impl Fn(u32) -> u32,
+        others: impl Fn(u32) -> bool,
     ) -> Option<u32> {
         let Rules { begun_wins_ties, finish_first, .. } = self.rules;
         let first = self.complete < self.rules.random_first_pieces;
@@ -263,7 +264,8 @@ impl Picker {
                 return best;
             }
         }
-        let fresh = |piece: u32| want(piece) && !(look.whole && self.started.contains(&piece));
+        let left = |piece: u32| look.whole && self.started.contains(&piece) && others(piece);
+        let fresh = |piece: u32| want(piece) && !left(piece);
         let (next, tie) = if !rarest {
             (self.scrambled.iter().copied().find(|piece| fresh(*piece)), None)
         } else if look.common_first {
@@ -271,8 +273,8 @@ impl Picker {
             (common.into_iter().find(|piece| fresh(*piece)), None)
         } else {
             let rare = self.rare(fresh);
-            let tie = begun().min_by_key(|piece| self.owners(*piece));
-            (rare, tie.filter(|_| begun_wins_ties && !look.whole))
+            let tie = begun().filter(|piece| !left(*piece)).min_by_key(|piece| self.owners(*piece));
+            (rare, tie.filter(|_| begun_wins_ties))
         };
         match (next, tie) {
             (Some(next), Some(tie)) if self.owners(tie) <= self.owners(next) => Some(tie),
@@ -492,7 +494,7 @@ mod tests {
     fn pick(picker: &Picker, change: impl FnOnce(&mut Look), want: fn(u32) -> bool) -> Option<u32> {
         let mut look = Look { finish: false, whole: false, common_first: false, of_seed: false };
         change(&mut look);
-        picker.pick(look, &mut stream(), want, |_| 0)
+        picker.pick(look, &mut stream(), want, |_| 0, |_| true)
     }
 
     #[test]
@@ -512,6 +514,25 @@ mod tests {
         picker.requested(4, false);
         picker.gained(3, &mut stream);
         assert_eq!(pick(&picker, |_| {}, |piece| piece > 2), Some(4));
+    }
+
+    #[test]
+    fn where_whole_pieces_are_wanted_begun_ones_that_nobody_else_is_at_win_ties() {
+        let (mut picker, mut stream) = graded(today(), 4);
+        picker.requested(4, false);
+        picker.gained(3, &mut stream);
+        let look = Look { finish: false, whole: true, common_first: false, of_seed: false };
+        let mut pick = |others: fn(u32) -> bool, want: fn(u32) -> bool| {
+            picker.pick(look, &mut stream, want, |_| 0, others)
+        };
+        assert_eq!(pick(|_| false, |piece| piece > 2), Some(4), "as rare as 3");
+        assert_eq!(pick(|_| false, |_| true), Some(0), "rarer");
+        assert_eq!(pick(|piece| piece == 4, |piece| piece > 2), Some(3));
+        assert_eq!(
+            pick(|piece| piece == 4, |piece| piece == 4),
+            Some(4),
+            "for want of better ones"
+        );
     }
 
     #[test]

@@ -156,6 +156,7 @@ const LIBTORRENT: &[Ablation] = &[
     ("no whole pieces", |p| p.picker.whole_pieces_ns = Span::ZERO),
     ("asked on HAVE", |p| p.requests.ask_on_have = true),
     ("lost requests are made anew", |p| p.requests.reoffer = true),
+    ("begun ones are left", |p| p.picker.exclusive_pieces = false),
     ("no pieces side by side", |p| p.picker.adjacent_pieces = false),
     ("silent ones are waited for", |p| p.requests.block_timeout_ns = None),
     ("late ones are waited for", |p| p.requests.request_timeout_ns = None),

@@ -227,7 +227,10 @@ _UNREAD: tuple[tuple[tuple[str, ...], Callable[[_Rules], bool]], ...] = (
         ("peer_exchange.interval", "peer_exchange.max_entries", "peer_exchange.max_named"),
         lambda it: not it["peer_exchange"]["enabled"],
     ),
-    (("picker.adjacent_pieces",), lambda it: not it["picker"]["whole_pieces_ns"]),
+    (
+        ("picker.adjacent_pieces", "picker.exclusive_pieces"),
+        lambda it: not it["picker"]["whole_pieces_ns"],
+    ),
     (("requests.snub_after",), lambda it: not it["requests"]["snubbing"]),
     (("requests.strict_end_game",), lambda it: not it["requests"]["end_game"]),
     (

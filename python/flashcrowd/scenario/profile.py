@@ -284,6 +284,8 @@ class Picker(Table):
     """Begun pieces come first while there are more than this for each neighbour; 0: never."""
     whole_pieces: Span
     """Neighbours that bring a piece in this time are asked for whole pieces; 0: never."""
+    exclusive_pieces: bool
+    """Begun pieces of which nobody else owes a block are finished then, too, if as rare."""
     adjacent_pieces: bool
     """Who brings several in this time is asked for pieces side by side, whatever their owners."""
 

@@ -3,7 +3,8 @@
 //! for as the queue has room.
 
 use super::Peer;
-use super::connection::Conn;
+use super::connection::{Conn, Conns};
+use super::web_seeds::WebSeeds;
 use crate::block_map::Block;
 use crate::picker::Look;
 use crate::pipeline;
@@ -131,11 +132,22 @@ impl Peer {
                 of_seed,
             };
             let asked = |piece| block_map.asked(piece);
+            // Somebody else owes a block of it, and there are not as many in a row as are wanted
+            // (`piece_picker::add_blocks_downloading`).
+            let (conns, web_seeds) = (&self.conns, self.web_seeds.as_deref());
+            let others = |piece| {
+                !self.profile.picker.exclusive_pieces
+                    || block_map.longest_free_run(piece) < contiguous
+                        && is_at_another(conns, web_seeds, id, piece)
+            };
             let piece = self
-                .suggested(c, &look, want)
-                .or_else(|| self.picker.pick(look, &mut self.stream, want, asked));
+                .suggested(c, &look, want, others)
+                .or_else(|| self.picker.pick(look, &mut self.stream, want, asked, others));
             let Some(piece) = piece else { break };
             let begun = self.picker.begun_pieces().any(|other| other == piece);
+            if begun && contiguous > 0 && self.profile.picker.exclusive_pieces && others(piece) {
+                contiguous = 0; // For want of better ones: as many of its blocks as are lacking.
+            }
             let run = if self.profile.picker.adjacent_pieces && contiguous > 0 && !begun {
                 let max = contiguous.div_ceil(self.block_map.torrent().blocks(0));
                 self.picker.run_around(piece, max, want)
@@ -313,6 +325,19 @@ impl Peer {
         let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
         self.doubles.contains(&block) && (self.conns.iter().any(|(_, c)| owes(c)) || brings())
     }
+}
+
+/// Whether somebody else than `id` owes a block of a piece, or will be asked for one.
+fn is_at_another(conns: &Conns, web_seeds: Option<&WebSeeds>, id: ConnId, piece: u32) -> bool {
+    let of_piece = |block: &Block| block.piece == piece;
+    let mut others = conns.iter().filter(|(other, _)| *other != id);
+    let by_peer = others.any(|(_, c)| {
+        let extras = c.extras.as_ref();
+        let given_up = extras.map_or(&[][..], |it| &it.given_up);
+        let owed = c.active().iter().filter(|block| !given_up.contains(block));
+        owed.chain(extras.iter().flat_map(|it| &it.reserved)).any(of_piece)
+    });
+    by_peer || web_seeds.is_some_and(|all| all.asked().any(|block| block.piece == piece))
 }
 
 /// Something could be asked of it now, and nothing is.

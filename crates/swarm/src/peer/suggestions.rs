@@ -123,6 +123,7 @@ impl Peer {
         c: &Conn,
         look: &Look,
         want: impl Fn(u32) -> bool,
+        others: impl Fn(u32) -> bool,
     ) -> Option<u32> {
         let received = &c.extras.as_ref()?.suggestions.received;
         if received.is_empty() {
@@ -133,10 +134,8 @@ impl Peer {
         if begun_first && self.picker.begun_pieces().any(&want) {
             return None;
         }
-        // Where whole pieces are wanted, begun ones are left to others.
-        let fits = |piece: u32| {
-            want(piece) && !(look.whole && self.picker.begun_pieces().any(|begun| begun == piece))
-        };
+        let begun = |piece| self.picker.begun_pieces().any(|begun| begun == piece);
+        let fits = |piece: u32| want(piece) && !(look.whole && begun(piece) && others(piece));
         received.iter().copied().find(|piece| fits(*piece))
     }
 }

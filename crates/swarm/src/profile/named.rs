@@ -109,6 +109,7 @@ fn mainline() -> Profile {
             finish_first: false,
             partials_per_neighbour: 0.0,
             whole_pieces_ns: Span::ZERO,
+            exclusive_pieces: false,
             adjacent_pieces: false,
         },
         meter: MeterRules {
@@ -276,6 +277,7 @@ fn libtorrent() -> Profile {
             finish_first: true,
             partials_per_neighbour: 1.5,
             whole_pieces_ns: Span::from_secs(20),
+            exclusive_pieces: true,
             adjacent_pieces: true,
         },
         choker: Choker { unchoke_on_handshake: true, ..modern.choker },
