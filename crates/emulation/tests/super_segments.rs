@@ -65,15 +65,20 @@ fn it_is_cut_where_there_is_a_queue() {
 }
 
 #[test]
-fn frames_are_lost_one_by_one_where_they_arrive() {
+fn frames_are_lost_one_by_one_wherever_that_is() {
     let probability = Probability::new(0.5).expect("it is one");
-    let loss = Loss { side: Side::Receiver, model: LossModel::Bernoulli { probability } };
-    let core = Conditions { loss: Some(loss), ..Conditions::default() };
-    let (arrived, network) = arrivals(Conditions::default(), core);
-    let totals = network.totals();
-    assert_eq!(arrived.len() as u64, totals.delivered);
-    assert!(0 < totals.lost && totals.lost < 11, "{totals:?}");
-    assert_eq!(totals.sent, totals.delivered + totals.lost);
+    for side in [Side::Sender, Side::Receiver] {
+        let loss = Loss { side, model: LossModel::Bernoulli { probability } };
+        let lossy = Conditions { loss: Some(loss), ..Conditions::default() };
+        for (line, core) in [(Conditions::default(), lossy.clone()), (lossy, Conditions::default())]
+        {
+            let (arrived, network) = arrivals(line, core);
+            let totals = network.totals();
+            assert_eq!(arrived.len() as u64, totals.delivered);
+            assert!(0 < totals.lost && totals.lost < 11, "{totals:?}");
+            assert_eq!(totals.sent, totals.delivered + totals.lost);
+        }
+    }
 }
 
 #[test]

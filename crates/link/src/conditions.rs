@@ -92,10 +92,9 @@ pub struct Loss {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Before the queue, where a super-segment is still one packet: all of it is lost.
+    /// Before the queue: a lost packet has taken nothing of the link.
     Sender,
-    /// After the queue: a lost packet has taken its share of the link, and each frame of a
-    /// super-segment is lost on its own.
+    /// After the queue: a lost packet has taken its share of the link.
     Receiver,
 }
 

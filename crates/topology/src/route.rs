@@ -12,8 +12,6 @@ pub(crate) struct Route {
     /// First step in the topology's list of steps, and how many.
     pub(crate) first: u32,
     pub(crate) len: u16,
-    /// Whether some step has a rate: super-segments are then cut into frames at the sender.
-    pub(crate) queues: bool,
     pub(crate) core: u32,
     /// The hosts at its ends; of a route that pairs share, those that asked first.
     pub(crate) from: u32,

@@ -102,6 +102,10 @@ impl<K> SharedLink<K> {
     pub fn is_rated(&self) -> bool {
         self.conditions.is_rated()
     }
+    /// Whether super-segments are cut into frames for it: they can wait here, or be lost.
+    pub(crate) fn cuts(&self) -> bool {
+        self.is_rated() || self.conditions.loss.is_some()
+    }
     /// Whether it follows a trace, or has done so.
     pub fn is_traced(&self) -> bool {
         self.offered.traced

@@ -128,7 +128,6 @@ impl<K> Topology<K> {
         self.steps.extend(&core.links);
         self.steps.push(PAIR);
         self.steps.extend(&target.down);
-        let has_rate = |&step: &u32| step != PAIR && self.links[step as usize].is_rated();
         let own = (!constant).then(|| {
             let ordered = u64::from(from) << 32 | u64::from(to);
             Box::new(PairPath {
@@ -139,7 +138,6 @@ impl<K> Topology<K> {
         let route = Route {
             first,
             len: (self.steps.len() as u32 - first) as u16,
-            queues: self.steps[first as usize..].iter().any(has_rate),
             core: core_index,
             from,
             to,
@@ -222,9 +220,11 @@ impl<K> Topology<K> {
     }
 
     /// Whether a super-segment stays whole on a route: nothing on it has a queue, or loses frames.
+    /// Elsewhere it is cut into frames at the sender, and each of them is lost on its own.
     pub fn keeps_whole(&self, route: u32) -> bool {
         let route = &self.routes[route as usize];
-        route.constant.is_some() && !route.queues
+        let cuts = |&step: &u32| step != PAIR && self.links[step as usize].cuts();
+        route.constant.is_some() && !self.steps[route.range()].iter().any(cuts)
     }
 
     /// A name for a packet, newer than all others': each needs one when it sets out. A queue whose

@@ -42,7 +42,7 @@ class Bernoulli(Table):
     probability: Probability
     """Probability that a packet is lost."""
     side: Side = "receiver"
-    """Where: before the sender's queue (a super-segment as a whole), or after the link."""
+    """Where: before the sender's queue, of which it then takes nothing, or after the link."""
 
 
 class GilbertElliott(Table):
@@ -58,7 +58,7 @@ class GilbertElliott(Table):
     loss_bad: Probability = Share("100 %")
     """Probability of loss in the bad state."""
     side: Side = "receiver"
-    """Where: before the sender's queue (a super-segment as a whole), or after the link."""
+    """Where: before the sender's queue, of which it then takes nothing, or after the link."""
 
 
 class Bursts(Table):
@@ -74,7 +74,7 @@ class Bursts(Table):
     length: Annotated[float, Field(ge=1, le=1e6)]
     """Mean number of packets that are lost in a row."""
     side: Side = "receiver"
-    """Where: before the sender's queue (a super-segment as a whole), or after the link."""
+    """Where: before the sender's queue, of which it then takes nothing, or after the link."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
