@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.runner.fake import FakeEngine, campaign
 
 from flashcrowd.report import compare_match, compare_page, page
+from flashcrowd.report.blocks import Page
 from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
 from flashcrowd.store import digests, schema
 from flashcrowd.store.manifest import FILE
@@ -33,10 +34,15 @@ def shown(what, width: int = 160) -> str:
     return console.export_text()
 
 
-@pytest.fixture(name="two")
+@pytest.fixture(name="two", scope="module")
 def _two(swarm: Callable) -> list[Side]:
     first = swarm(extras=False)
     return [Side.of(first, "old"), Side.of(slower(first, 1.02), "new")]
+
+
+@pytest.fixture(name="built", scope="module")
+def _built(two: list[Side]) -> Page:
+    return compare_page.build(compare_sides(two))
 
 
 def test_differences_are_those_of_runs_with_one_seed(two: list[Side]) -> None:
@@ -75,7 +81,7 @@ def test_the_margin_decides(two: list[Side]) -> None:
     assert "different at all 6 points, +2.0 %" in found.answer()[0]
 
 
-def test_terminal_and_page_say_the_same(two: list[Side], tmp_path: Path) -> None:
+def test_terminal_and_page_say_the_same(two: list[Side], built: Page, tmp_path: Path) -> None:
     found = compare_sides(two)
     text = shown(found)
     assert "Mean download time: new against old: equivalent within 5 % at all 6 points" in text
@@ -86,11 +92,10 @@ def test_terminal_and_page_say_the_same(two: list[Side], tmp_path: Path) -> None
     assert "two one-sided tests at the level of 5 % each" in said
     assert (tmp_path / "figures" / "completion-1.svg").exists()
     assert (tmp_path / "figures" / "durations-1.svg").exists()
-    assert saved == page.html(compare_page.build(compare_sides(two)))
+    assert saved == page.html(built)
 
 
-def test_curves_lie_over_each_other(two: list[Side]) -> None:
-    built = compare_page.build(compare_sides(two))
+def test_curves_lie_over_each_other(built: Page) -> None:
     curves = next(section for section in built.sections if section.slug == "curves")
     assert curves.blocks
     for figure in built.figures():

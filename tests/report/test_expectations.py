@@ -24,7 +24,7 @@ def outcomes(judged: list[Judged]) -> list[str]:
 
 
 def test_the_answer_says_where_an_expectation_is_kept(swarm: Callable) -> None:
-    source = expecting(swarm(), measure="mean download time", below="525 s")
+    source = expecting(swarm(extras=False), measure="mean download time", below="525 s")
     found = judge(source)
     (said,) = expectations.sentences(found)
     assert said.startswith("Expected: mean download time below 525 s: ")
@@ -125,7 +125,7 @@ def test_percentiles_have_names_and_units(swarm: Callable) -> None:
 
 
 def test_page_and_terminal_show_it(swarm: Callable) -> None:
-    source = expecting(swarm(), measure="mean download time", below="525 s")
+    source = expecting(swarm(extras=False), measure="mean download time", below="525 s")
     page = study_page.build(source)
     section = next(each for each in page.sections if each.slug == "expected")
     (table,) = section.blocks

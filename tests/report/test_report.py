@@ -17,9 +17,14 @@ Swarm = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, swarm: Swarm) -> str:
-    folder = tmp_path_factory.mktemp("report")
-    return write(swarm(stalled=True), folder).read_text(encoding="utf-8")
+def written(tmp_path_factory: pytest.TempPathFactory, swarm: Swarm) -> Path:
+    """The folder of a report with every kind of figure."""
+    return write(swarm(stalled=True), tmp_path_factory.mktemp("report")).parent
+
+
+@pytest.fixture(scope="module")
+def page(written: Path) -> str:
+    return (written / "report.html").read_text(encoding="utf-8")
 
 
 def _shown(results: Any, width: int = 120) -> str:
@@ -137,19 +142,18 @@ def test_ids_are_unique_although_figures_share_the_document(page: str) -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_figures_and_page_are_the_same_bytes_each_time(tmp_path: Path, swarm: Swarm) -> None:
-    results = swarm(repeats=5)
-    for name in ("once", "again"):
-        write(results, tmp_path / name)
-    files = sorted(p.relative_to(tmp_path / "once") for p in (tmp_path / "once").rglob("*.*"))
+def test_figures_and_page_are_the_same_bytes_each_time(
+    written: Path, tmp_path: Path, swarm: Swarm
+) -> None:
+    write(swarm(stalled=True), tmp_path)
+    files = sorted(p.relative_to(written) for p in written.rglob("*.*"))
     assert len(files) > 8
     for file in files:
-        assert (tmp_path / "once" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+        assert (written / file).read_bytes() == (tmp_path / file).read_bytes()
 
 
-def test_figures_are_files_of_their_own(tmp_path: Path, swarm: Swarm) -> None:
-    write(swarm(repeats=5), tmp_path)
-    svg = (tmp_path / "figures" / "completion.svg").read_text(encoding="utf-8")
+def test_figures_are_files_of_their_own(written: Path) -> None:
+    svg = (written / "figures" / "completion.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert "http://www.w3.org/2000/svg" in svg
     assert "Date" not in svg
@@ -163,7 +167,7 @@ def test_texts_from_the_study_cannot_become_markup(tmp_path: Path, swarm: Swarm)
 
 
 def test_one_run_a_point_is_called_a_sample(tmp_path: Path, swarm: Swarm) -> None:
-    text = write(swarm(repeats=1), tmp_path).read_text(encoding="utf-8")
+    text = write(swarm(repeats=1, extras=False), tmp_path).read_text(encoding="utf-8")
     assert "<small>sample</small>" in text
     assert "One run a point: samples, without intervals." in text
     assert "their 95\u00a0% intervals below. Changes" not in text

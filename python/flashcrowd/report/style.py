@@ -12,6 +12,7 @@ import colorsys
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
@@ -92,12 +93,18 @@ def dark(color: str) -> str:
 @cache
 def _scale_on_dark() -> dict[str, str]:
     """The dark end of the scale of ordered series becomes its light end."""
-    steps = [i / 2000 for i in range(2001)]
-    return {_ordered(step): to_hex(colormaps["cividis"](1 - 0.6 * step)) for step in steps}
+    steps = np.linspace(0, 1, 2001)
+    return dict(zip(_on_scale(0.8 * steps), _on_scale(1 - 0.6 * steps), strict=True))
 
 
 def _ordered(step: float) -> str:
-    return to_hex(colormaps["cividis"](0.8 * step))
+    return _on_scale(np.array([0.8 * step]))[0]
+
+
+def _on_scale(places: np.ndarray) -> list[str]:
+    """Colours of a scale from dark (0) to light (1), as ``#rrggbb``."""
+    parts = np.round(255 * colormaps["cividis"](places)[:, :3]).astype(np.uint8)
+    return [f"#{color.tobytes().hex()}" for color in parts]
 
 
 def _inverted(color: str) -> str:
