@@ -123,6 +123,18 @@ def test_the_first_seconds_of_a_run_do_not_say_how_long_the_rest_will_take():
     assert told[1:3] == ["0 of 4 runs done", "0 of 4 runs done, 1.5 a minute, about 2.3 min left"]
 
 
+def test_runs_beside_each_other_say_nothing_until_each_has_begun():
+    told: list[str] = []
+    now = [0.0]
+    need = StudyNeed([None], repeats=6, jobs=6)
+    lines = Lines(need, tell=told.append, clock=lambda: now[0])
+    with shown("A title", 0, 6, True, lines) as watch:
+        assert watch is not None
+        for now[0], work in ((10.0, 6 * 0.01), (20.0, 6 * 0.2)):
+            watch(0, work)
+    assert told[1:3] == ["0 of 6 runs done", "0 of 6 runs done, 3.6 a minute, about 1.3 min left"]
+
+
 def test_runs_done_before_are_named_and_not_counted_for_the_time():
     told: list[str] = []
     need = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=4, jobs=2)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.clients.testbed import needs
 from tests.emulation.test_transfers import only, ran
 
-from flashcrowd.emulation.libutp_flow import DRIVER
+from flashcrowd.emulation import libutp_flow
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
@@ -90,7 +89,7 @@ def test_a_transfer_ends_when_libtorrent_gives_its_connection_up(
     assert real == pytest.approx(simulated, abs=0.7)
 
 
-@pytest.mark.skipif(shutil.which(DRIVER) is None, reason=f"no {DRIVER} on the path")
+@pytest.mark.skipif(libutp_flow.found() is None, reason=f"no {libutp_flow.DRIVER} here")
 def test_libutp_sends_over_utp(study: Path, tmp_path: Path) -> None:
     results = by(study, "libutp", "libutp", "emulation", tmp_path / "e")
     found = only(results, "transfers")

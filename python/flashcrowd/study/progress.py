@@ -26,7 +26,7 @@ from flashcrowd.study.pool import Watch
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
 ENOUGH = 0.05
-"""So much of a run has to be done before it says how long the rest will take."""
+"""So much of each run at work has to be done before they say how long the rest will take."""
 
 
 def say(line: str) -> None:
@@ -88,11 +88,13 @@ class Lines:
 
     def _beat(self, seconds: float, done: int, finished: int, work: float, total: int) -> str:
         parts = [f"{done + finished} of {total} runs done"]
-        if work >= ENOUGH:
+        at_work = 1 if self.need is None else min(self.need.jobs, total - done)
+        if work >= ENOUGH * at_work:
             minutes = 60 * work / seconds
             rate = f"{minutes / 60:.3g} a second" if minutes >= 60 else f"{minutes:.2g} a minute"
             parts.append(rate)
-            parts.append(f"about {duration((total - done - work) * seconds / work)} left")
+            left = (total - done - work) * seconds / work
+            parts.append(f"about {duration(max(left, 1.0))} left")
         return ", ".join(parts)
 
 

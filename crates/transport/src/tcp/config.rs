@@ -98,11 +98,11 @@ pub struct Config {
     /// they leave one by one. A receiver that has read all then acknowledges it at once (tcp_measure_rcv_mss,
     /// since 6.7), and not with the next one.
     pub tso_push: bool,
-    /// How often a SYN is repeated before the connection fails.
+    /// How often a SYN is retransmitted before the connection fails.
     pub syn_retries: u32,
     /// How often in a row the timer may resend data before the connection fails.
     pub data_retries: u32,
-    /// How long the end that closed first stays to answer a repeated FIN.
+    /// How long the end that closed first stays to answer a retransmitted FIN.
     pub time_wait_ns: Span,
 }
 

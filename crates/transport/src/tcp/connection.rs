@@ -57,7 +57,7 @@ impl Outgoing {
 pub struct Connection {
     receiver: Receiver,
     config: Arc<Config>,
-    /// When the SYN is repeated, or TIME-WAIT ends.
+    /// When the SYN is retransmitted, or TIME-WAIT ends.
     opening_at: Time,
     segments_sent: u64,
     segments_received: u64,
@@ -252,7 +252,7 @@ impl Connection {
             }
             Opening::Calling => false,
             Opening::Answering if syn => {
-                // The caller repeats its SYN: our answer was lost.
+                // The caller retransmits its SYN: our answer was lost.
                 self.syn_due = true;
                 false
             }
@@ -263,7 +263,7 @@ impl Connection {
             }
             Opening::Answering => false,
             Opening::Done => {
-                // A repeated SYN with ACK: our acknowledgement was lost.
+                // A retransmitted SYN with ACK: our acknowledgement was lost.
                 self.receiver.acks.due = true;
                 false
             }
@@ -539,7 +539,7 @@ impl Connection {
         if !self.closed_first {
             self.end(CloseReason::Finished);
         } else {
-            // Begun anew by a repeated FIN.
+            // Begun anew by a retransmitted FIN.
             self.opening_at = now + self.config.time_wait_ns;
         }
     }
@@ -691,9 +691,9 @@ mod tests {
         }
     }
 
-    /// The answer to a SYN was lost: the repeated SYN is answered at once, not when our timer runs out.
+    /// The answer to a SYN was lost: the retransmitted SYN is answered at once, not when our timer runs out.
     #[test]
-    fn a_repeated_syn_is_answered_at_once() {
+    fn a_retransmitted_syn_is_answered_at_once() {
         let config = Arc::new(crate::tcp::profiles::linux_6());
         let now = Time::START;
         let mut caller = Connection::connect(&config, now);

@@ -132,7 +132,7 @@ mod tests {
         let mss = 1000;
         let mut recovery = Recovery::NONE;
         recovery.begin(Reduction::Prr, 10 * mss, 7 * mss, 10 * mss);
-        // Three SACKs arrived; the head is lost. One repeat is forced.
+        // Three SACKs arrived; the head is lost. One retransmission is forced.
         let mut in_flight = 6 * mss;
         recovery.on_ack(Reduction::Prr, mss, 3 * mss, in_flight, false);
         assert!(recovery.window >= in_flight + mss);

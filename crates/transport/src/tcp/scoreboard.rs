@@ -521,9 +521,9 @@ mod tests {
         assert_eq!(board.waiting().map(|(end, _)| end).collect::<Vec<_>>(), [1000]);
     }
 
-    /// FACK: a repeat is lost if something arrives that was sent after it.
+    /// FACK: a retransmission is lost if something arrives that was sent after it.
     #[test]
-    fn a_repeat_that_was_overtaken_is_lost_again() {
+    fn a_retransmission_that_was_overtaken_is_lost_again() {
         let mut board = five();
         board.lose_oldest();
         let fack = Criterion::Distance(3000);
@@ -531,7 +531,7 @@ mod tests {
         assert!(board.retransmit_lost(u64::MAX, at(100), 5000).is_some());
         board.push(5000, 1000, at(110));
         board.push(6000, 1000, at(120));
-        // Everything that was sent before the repeat arrives: it may still be on its way.
+        // Everything that was sent before the retransmission arrives: it may still be on its way.
         board.select([(1000, 5000)].into_iter(), &mut delivery);
         assert_eq!((board.detect_losses(fack, at(130)).0, board.waiting().count()), (false, 0));
         board.select([(1000, 6000)].into_iter(), &mut delivery);

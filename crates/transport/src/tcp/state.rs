@@ -15,7 +15,7 @@ pub enum State {
     /// Both ends have closed, and our FIN is not acknowledged yet.
     LastAck,
     /// Both ends have closed and everything is acknowledged; the connection stays to answer a
-    /// repeated FIN. A driver may drop it if nothing is in the network.
+    /// retransmitted FIN. A driver may drop it if nothing is in the network.
     TimeWait,
     /// Over.
     Closed {

@@ -67,7 +67,7 @@ pub struct Config {
     pub timer_restart: TimerRestart,
     /// Timers are examined only at multiples of this (libutp: 500 ms); 0 examines them in time.
     pub timer_grain_ns: Span,
-    /// How often a SYN is repeated before the connection fails.
+    /// How often a SYN is retransmitted before the connection fails.
     pub syn_retries: u32,
     /// How often in a row data may time out and be resent before the connection fails.
     pub data_retries: u32,
@@ -98,7 +98,7 @@ pub struct Config {
     pub silence_timeout_ns: Span,
     /// For how long an accepted connection may wait for a second packet of the other end.
     pub half_open_ns: Span,
-    /// How long the end that closed first stays to answer a repeated FIN.
+    /// How long the end that closed first stays to answer a retransmitted FIN.
     pub linger_ns: Span,
 }
 

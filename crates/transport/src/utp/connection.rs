@@ -253,8 +253,9 @@ impl Connection {
         }
         if packet.kind == PacketKind::Syn {
             // Our answer was lost.
-            let repeated = packet.connection_id == self.send_id && packet.seq_nr == self.syn_nr;
-            self.answer_due |= repeated && self.opening == Opening::SynReceived;
+            let retransmitted =
+                packet.connection_id == self.send_id && packet.seq_nr == self.syn_nr;
+            self.answer_due |= retransmitted && self.opening == Opening::SynReceived;
             return false;
         }
         match self.opening {

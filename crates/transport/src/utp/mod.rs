@@ -37,7 +37,7 @@
 //! The machine speaks to libutp and libtorrent, and is like the one or the other by configuration
 //! ([`profiles`]). Always:
 //!
-//! - It answers a repeated SYN; libutp does not, so a lost answer is fatal there.
+//! - It answers a retransmitted SYN; libutp does not, so a lost answer is fatal there.
 //! - It confirms the answer to its SYN though it have nothing to write. An end that was not
 //!   confirmed repeats its answer if it has, and sends no data: data that overtakes the answer
 //!   ends libutp's opening.

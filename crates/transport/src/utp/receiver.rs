@@ -118,8 +118,8 @@ impl Receiver {
         if seq >= self.rcv_nxt {
             return seq - self.rcv_nxt < u64::from(MAX_PACKETS);
         }
-        let repeated = matches!(packet.kind, PacketKind::Data | PacketKind::Fin);
-        if repeated && self.rcv_nxt - seq <= u64::from(MAX_PACKETS) {
+        let retransmitted = matches!(packet.kind, PacketKind::Data | PacketKind::Fin);
+        if retransmitted && self.rcv_nxt - seq <= u64::from(MAX_PACKETS) {
             self.duplicates += 1;
             self.ack_due = true;
         }

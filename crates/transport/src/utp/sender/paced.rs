@@ -51,7 +51,7 @@ impl Sender {
     }
 
     /// Packet `seq` was retransmitted.
-    pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64) {
+    pub(super) fn pace_retransmission(&mut self, now: Time, seq: u64, bytes: u64) {
         let in_flight = self.send_queue.in_flight;
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };

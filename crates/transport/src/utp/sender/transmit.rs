@@ -89,7 +89,7 @@ impl Sender {
         self.counters.packets_retransmitted += 1;
         self.counters.bytes_retransmitted += u64::from(packet.len);
         if seq != self.syn && self.paced.is_some() {
-            self.pace_repeat(now, seq, u64::from(packet.len));
+            self.pace_retransmission(now, seq, u64::from(packet.len));
         }
         Some(self.outgoing(seq, packet.offset, packet.len, false))
     }
