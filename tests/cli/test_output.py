@@ -174,9 +174,10 @@ def test_runs_that_are_invalid_for_one_reason_are_one_warning(
     ]
     results = SimpleNamespace(tables={"runs": pa.Table.from_pylist(rows)})
     assert _warn(results, "emulation")  # type: ignore[arg-type]
-    first, second = capsys.readouterr().err.splitlines()
+    first, second, remedy = capsys.readouterr().err.splitlines()
     assert first == (
         f"warning: 12 of 14 emulation runs are invalid: {reasons[0]}, or the like "
         "(run 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)"
     )
     assert second == "warning: 1 of 14 emulation runs failed: no port (run 12)"
+    assert "--jobs" in remedy

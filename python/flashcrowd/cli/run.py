@@ -293,8 +293,12 @@ def _warn(results: Results, engine: str = "") -> bool:
         reason = f"{found[0]['reason']}{others}"
         text = f"{len(runs)} of {len(rows)} {of} {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
+    if any(row["outcome"] == "invalid" for row in rows):
+        print(_REMEDY, file=sys.stderr)
     return any(row["outcome"] in (*_WORDS, "horizon") for row in rows)
 
 
 _WORDS = {"stalled": "stalled", "invalid": "are invalid", "failed": "failed"}
 """What is said of outcomes that nobody planned."""
+_REMEDY = "Fewer at a time (--jobs) or a quieter machine help; --repeat-invalid N plays them again."
+"""What is said of runs that are invalid, which only those in real time can be."""
