@@ -210,6 +210,14 @@ impl Picker {
         let end = gap.end.min(gap.start.saturating_add(max));
         (gap.start < end).then_some(gap.start..end)
     }
+    /// Whether a piece is left to others, as [`pick`](Picker::pick) does where it has better ones.
+    pub fn leaves(&self, look: Look, piece: u32, others: impl Fn(u32) -> bool) -> bool {
+        look.whole && self.is_begun(piece) && others(piece)
+    }
+    /// Whether a block of `piece` has been asked for, and it is not complete.
+    pub fn is_begun(&self, piece: u32) -> bool {
+        self.started.contains(&piece)
+    }
     /// Whether begun pieces come first now, since few are complete (`Picker::finish_first`).
     pub fn finishes_first(&self) -> bool {
         self.rules.finish_first && self.complete < self.rules.random_first_pieces
@@ -264,7 +272,7 @@ impl Picker {
                 return best;
             }
         }
-        let left = |piece: u32| look.whole && self.started.contains(&piece) && others(piece);
+        let left = |piece: u32| self.leaves(look, piece, &others);
         let fresh = |piece: u32| want(piece) && !left(piece);
         let (next, tie) = if !rarest {
             (self.scrambled.iter().copied().find(|piece| fresh(*piece)), None)

@@ -375,8 +375,8 @@ pub struct Picker {
     /// A neighbour whose rate brings a whole piece in this time is asked for whole pieces, and begun ones
     /// are left to others; 0: never. libtorrent `whole_pieces_threshold` 20 s.
     pub whole_pieces_ns: Span,
-    /// Not those of which nobody else owes a block: they are finished first, where they are as rare. libtorrent
-    /// `piece_picker::requested_from` (`exclusive_active`).
+    /// Begun pieces of which nobody else owes a block are not left to others, but finished first where they are
+    /// as rare. libtorrent `piece_picker::requested_from` (`exclusive_active`).
     pub exclusive_pieces: bool,
     /// A neighbour that brings several whole pieces in that time is asked for so many that lie side by
     /// side, whatever the owners of the others. libtorrent `piece_picker::expand_piece`.

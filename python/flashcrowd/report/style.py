@@ -97,10 +97,6 @@ def _scale_on_dark() -> dict[str, str]:
     return dict(zip(_on_scale(0.8 * steps), _on_scale(1 - 0.6 * steps), strict=True))
 
 
-def _ordered(step: float) -> str:
-    return _on_scale(np.array([0.8 * step]))[0]
-
-
 def _on_scale(places: np.ndarray) -> list[str]:
     """Colours of a scale from dark (0) to light (1), as ``#rrggbb``."""
     parts = np.round(255 * colormaps["cividis"](places)[:, :3]).astype(np.uint8)
@@ -132,7 +128,7 @@ def looks(count: int, *, ordered: bool = False) -> list[Look]:
             colours, they run from dark to light in one colour-blind-safe scale.
     """
     if ordered and count > len(PALETTE):
-        colors = [_ordered(i / (count - 1)) for i in range(count)]
+        colors = _on_scale(0.8 * np.linspace(0, 1, count))
     else:
         colors = [PALETTE[i % len(PALETTE)] for i in range(count)]
     return [

@@ -141,11 +141,12 @@ impl Peer {
                         && is_at_another(conns, web_seeds, id, piece)
             };
             let piece = self
-                .suggested(c, &look, want, others)
+                .suggested(c, look, want, others)
                 .or_else(|| self.picker.pick(look, &mut self.stream, want, asked, others));
             let Some(piece) = piece else { break };
-            let begun = self.picker.begun_pieces().any(|other| other == piece);
-            if begun && contiguous > 0 && self.profile.picker.exclusive_pieces && others(piece) {
+            let begun = self.picker.is_begun(piece);
+            let exclusive = self.profile.picker.exclusive_pieces;
+            if exclusive && self.picker.leaves(look, piece, others) {
                 contiguous = 0; // For want of better ones: as many of its blocks as are lacking.
             }
             let run = if self.profile.picker.adjacent_pieces && contiguous > 0 && !begun {
@@ -316,12 +317,7 @@ impl Peer {
     }
     /// Whether somebody else owes a block that is given up here.
     pub(super) fn is_owed(&self, block: Block) -> bool {
-        let owes = |c: &Conn| {
-            let extras = c.extras.as_ref();
-            let reserved = extras.is_some_and(|it| it.reserved.contains(&block));
-            let given_up = extras.is_some_and(|it| it.given_up.contains(&block));
-            reserved || c.active().contains(&block) && !given_up
-        };
+        let owes = |c: &Conn| owed(c).any(|other| *other == block);
         let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
         self.doubles.contains(&block) && (self.conns.iter().any(|(_, c)| owes(c)) || brings())
     }
@@ -329,15 +325,17 @@ impl Peer {
 
 /// Whether somebody else than `id` owes a block of a piece, or will be asked for one.
 fn is_at_another(conns: &Conns, web_seeds: Option<&WebSeeds>, id: ConnId, piece: u32) -> bool {
-    let of_piece = |block: &Block| block.piece == piece;
     let mut others = conns.iter().filter(|(other, _)| *other != id);
-    let by_peer = others.any(|(_, c)| {
-        let extras = c.extras.as_ref();
-        let given_up = extras.map_or(&[][..], |it| &it.given_up);
-        let owed = c.active().iter().filter(|block| !given_up.contains(block));
-        owed.chain(extras.iter().flat_map(|it| &it.reserved)).any(of_piece)
-    });
-    by_peer || web_seeds.is_some_and(|all| all.asked().any(|block| block.piece == piece))
+    others.any(|(_, c)| owed(c).any(|block| block.piece == piece))
+        || web_seeds.is_some_and(|all| all.asked().any(|block| block.piece == piece))
+}
+
+/// The blocks that a neighbour owes or will be asked for, but for those that are given up.
+fn owed(c: &Conn) -> impl Iterator<Item = &Block> {
+    let extras = c.extras.as_ref();
+    let given_up = extras.map_or(&[][..], |it| &it.given_up);
+    let active = c.active().iter().filter(move |block| !given_up.contains(block));
+    active.chain(extras.into_iter().flat_map(|it| &it.reserved))
 }
 
 /// Something could be asked of it now, and nothing is.

@@ -121,7 +121,7 @@ impl Peer {
     pub(super) fn suggested(
         &self,
         c: &Conn,
-        look: &Look,
+        look: Look,
         want: impl Fn(u32) -> bool,
         others: impl Fn(u32) -> bool,
     ) -> Option<u32> {
@@ -134,9 +134,8 @@ impl Peer {
         if begun_first && self.picker.begun_pieces().any(&want) {
             return None;
         }
-        let begun = |piece| self.picker.begun_pieces().any(|begun| begun == piece);
-        let fits = |piece: u32| want(piece) && !(look.whole && begun(piece) && others(piece));
-        received.iter().copied().find(|piece| fits(*piece))
+        let fits = |piece: &u32| want(*piece) && !self.picker.leaves(look, *piece, &others);
+        received.iter().copied().find(fits)
     }
 }
 
