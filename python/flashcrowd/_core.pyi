@@ -6,6 +6,7 @@ __all__ = [
     "Cancelled",
     "ContentServer",
     "EngineFault",
+    "IdlePoll",
     "Lab",
     "PlanError",
     "PlanReader",
@@ -32,6 +33,7 @@ __all__ = [
     "origin_visits",
     "plan_need",
     "plan_schema",
+    "polls_idle",
     "set_apart",
     "simulate",
     "tcp_profiles",
@@ -395,6 +397,20 @@ class Lab:
         """
 
 @final
+class IdlePoll:
+    """Keeps the processors of this process awake until it is stopped.
+
+    Not where it may use less than all of their time.
+
+    Raises:
+        OSError: the system gives no thread.
+    """
+
+    def __new__(cls) -> IdlePoll: ...
+    def stop(self) -> None:
+        """End."""
+
+@final
 class WebUser:
     """A user of a web workload: lengths of pages and times of reading, as the simulation has them.
 
@@ -430,6 +446,9 @@ def die_with_parent() -> None:
 
 def may_have_real_time() -> bool:
     """Whether this system lets a thread run before all others; tried, and taken back."""
+
+def polls_idle() -> bool:
+    """Whether `IdlePoll` keeps processors awake here."""
 
 def try_tun() -> None:
     """Try to open the device that makes interfaces. Raises `OSError`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd import _core
 from flashcrowd.cli import _status
 from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation import capabilities
@@ -24,6 +25,7 @@ def test_it_says_that_a_study_can_be_emulated(
         "namespaces",
         "TUN device",
         "real-time priority",
+        "idle polling",
         "queue disciplines",
         "cores",
     ):
@@ -104,6 +106,16 @@ def test_whatever_is_missing_has_a_remedy(
     assert remedy in missing.remedy
     assert _status(["doctor", str(study)]) == 2
     assert missing.remedy in capsys.readouterr().out
+
+
+def test_processors_of_which_a_part_may_be_used_are_not_kept_awake(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_core, "polls_idle", lambda: False)
+    assert _status(["doctor", str(study)]) == 0, "a run's own measure says whether that is enough"
+    said = capsys.readouterr().out
+    assert "idle polling: the processors' time is limited here (cpu.max)" in said
+    assert "--cpuset-cpus" in said
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,30 @@ pub(crate) fn may_have_real_time() -> bool {
     allowed
 }
 
+/// Keeps the processors of this process awake until it is stopped; not where it may use less than all of their time.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct IdlePoll(Mutex<Option<linux::IdlePoll>>);
+
+#[pymethods]
+impl IdlePoll {
+    /// Begins. Raises `OSError`.
+    #[new]
+    fn new() -> PyResult<IdlePoll> {
+        Ok(IdlePoll(Mutex::new(Some(linux::IdlePoll::begin()?))))
+    }
+
+    /// Ends.
+    fn stop(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Whether `IdlePoll` keeps processors awake here.
+#[pyfunction]
+pub(crate) fn polls_idle() -> bool {
+    linux::polls_idle()
+}
+
 /// Try to open the device that makes interfaces. Raises `OSError`.
 #[pyfunction]
 pub(crate) fn try_tun() -> PyResult<()> {

@@ -35,8 +35,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{
-        Lab, WebUser, become_root_of_own, die_with_parent, divide, echo_times, enter_namespace,
-        may_have_real_time, set_apart, transfer_starts, try_tun,
+        IdlePoll, Lab, WebUser, become_root_of_own, die_with_parent, divide, echo_times,
+        enter_namespace, may_have_real_time, polls_idle, set_apart, transfer_starts, try_tun,
     };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};

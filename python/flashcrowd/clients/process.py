@@ -63,7 +63,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(env or {})},
                 cwd=log.parent,
-                start_new_session=True,
+                process_group=0,  # `kill` ends it with what it started
             )
 
     @property

@@ -100,6 +100,7 @@ def capabilities() -> Iterator[Capability]:
             "/proc/sys/net: docker run --privileged",
         )
     yield _real_time(tried)
+    yield _idle_polling()
     for name, there in tried["controllers"].items():
         remedy = "" if there else f"as root: modprobe tcp_{name}"
         state: State = "works" if there else "missing"
@@ -231,4 +232,16 @@ def _real_time(tried: Mapping[str, Any]) -> Capability:
         "limited",
         "not allowed: packets are late while other programs run, and runs may be invalid",
         "as root, or with rtprio 10 for this user in /etc/security/limits.conf",
+    )
+
+
+def _idle_polling() -> Capability:
+    if _core.polls_idle():
+        return Capability("idle polling", "works", "processors stay awake while a network runs")
+    return Capability(
+        "idle polling",
+        "limited",
+        "the processors' time is limited here (cpu.max), so that they sleep while nothing is to "
+        "do: packets are late where waking takes long, as on virtual machines",
+        "in a container, whole processors in place of a share: docker run --cpuset-cpus, no --cpus",
     )

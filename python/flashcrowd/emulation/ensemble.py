@@ -20,6 +20,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.emulation import joined, self_test
 from flashcrowd.emulation.card import card, differing
+from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.lab import MEET_S
 from flashcrowd.emulation.launch import LAB, LabHandle, last_lines, started
 from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
@@ -91,6 +92,7 @@ def in_labs(
         share = {"division": division, "run": run}
         folder = stack.enter_context(scratch())
         errors = stack.enter_context(tempfile.TemporaryFile())
+        stack.enter_context(polling())
         lab = stack.enter_context(started(LAB, errors))
         assert lab.stdin is not None
         assert lab.stdout is not None

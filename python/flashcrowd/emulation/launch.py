@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal
 
 from flashcrowd.emulation import taps
+from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
 
@@ -64,7 +65,7 @@ def in_lab(
         Cancelled: the handle was used.
         EngineError: the run failed; the message says why, in the lab's words.
     """
-    with scratch() as folder:
+    with scratch() as folder, polling():
         asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
         asked["attachment"] = attachment
         return {**in_process(LAB, asked, handle)["tables"], **taps.kept(folder)}
@@ -101,7 +102,7 @@ def started(module: str, errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        start_new_session=True,  # Ctrl-C is for the engine, which then ends the process
+        process_group=0,  # Ctrl-C is for the engine, which then ends the process
     ) as process:
         try:
             yield process

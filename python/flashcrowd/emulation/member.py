@@ -17,6 +17,7 @@ import threading
 from contextlib import suppress
 
 from flashcrowd.emulation.card import card
+from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
 
 SECRET = "FLASHCROWD_SECRET"
@@ -96,13 +97,13 @@ def _serve(connection: socket.socket, secret: str) -> None:
         connection.settimeout(None)
         if not connection.recv(1, socket.MSG_PEEK):
             return  # it wanted to know what this node is, and no more
-        with scratch() as folder:
+        with scratch() as folder, polling():
             # It ends with this thread, and when the connection does.
             lab = subprocess.Popen(
                 [sys.executable, "-m", "flashcrowd.emulation.lab", str(folder)],
                 stdin=connection.fileno(),
                 stdout=connection.fileno(),
-                start_new_session=True,
+                process_group=0,
             )
             lab.wait()
 

@@ -58,9 +58,18 @@ pub(crate) fn wake_punctually() -> io::Result<()> {
 
 /// Runs the calling thread before all others that have no real-time priority, or after all the same no
 /// more. Whether the system allows it.
-#[allow(unsafe_code, reason = "no safe crate sets the policy of a thread")]
 pub fn set_real_time(wanted: bool) -> bool {
     let (policy, priority) = if wanted { (libc::SCHED_FIFO, 10) } else { (libc::SCHED_OTHER, 0) };
+    set_policy(policy, priority)
+}
+
+/// Runs the calling thread when no other wants to. Whether the system allows it.
+pub(super) fn set_idle() -> bool {
+    set_policy(libc::SCHED_IDLE, 0)
+}
+
+#[allow(unsafe_code, reason = "no safe crate sets the policy of a thread")]
+fn set_policy(policy: libc::c_int, priority: libc::c_int) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the parameters, which live until it returns; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }

@@ -3,6 +3,7 @@
 mod carrier;
 mod clock;
 mod host;
+mod idle_poll;
 mod interfaces;
 mod lab;
 mod namespace;
@@ -14,6 +15,7 @@ mod veth;
 pub use carrier::{CarrierReport, Company};
 pub use clock::{monotonic_ns, set_real_time};
 pub use host::HostSettings;
+pub use idle_poll::{IdlePoll, polls_idle};
 pub use interfaces::Attachment;
 pub use lab::{Lab, LabReport, Second, Tuned};
 pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, set_apart};
