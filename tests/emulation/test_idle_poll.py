@@ -19,6 +19,7 @@ from flashcrowd.errors import EngineError
 
 def _threads(wanted: int) -> int:
     """How many there are, once those that begin have their name."""
+    found = -1
     for _ in range(500):
         names = ((it / "comm").read_text() for it in Path("/proc/self/task").iterdir())
         found = sum(name == "idle-poll\n" for name in names)
