@@ -1,10 +1,12 @@
 //! What one emulator thread carries, how late, and what a packet costs it:
-//! `cargo bench -p flashcrowd-emulation --bench carry -- [tun|veth] [SECONDS]`.
+//! `cargo bench -p flashcrowd-emulation --bench carry -- [tun|veth] [halting] [SECONDS]`.
 //!
 //! Two loads of kernel TCP (CUBIC) between network namespaces: as much as goes between two hosts without a
 //! limit, and 1 Gbit/s of full packets through 100 namespaces (50 pairs, 20 Mbit/s each, 10 ms of round
 //! trip). All connections are driven by one thread, which looks for data only when there is some
 //! of it, so that the other processor has as little to do as possible.
+//!
+//! Processors are kept awake as they are while studies run; `halting` leaves that out.
 //!
 //! A virtual machine may be slower than itself for a tenth of a second, and then everything is late. So
 //! the processors are watched before and after each load: the share of hundredths of a second in
@@ -22,8 +24,8 @@ fn main() -> std::io::Result<()> {
 mod carry {
     use flashcrowd_base::{Rate, Span};
     use flashcrowd_emulation::linux::{
-        Attachment, HostSettings, Lab, LabReport, Namespace, become_root_of_own, monotonic_ns,
-        set_real_time,
+        Attachment, HostSettings, IdlePoll, Lab, LabReport, Namespace, become_root_of_own,
+        monotonic_ns, set_real_time,
     };
     use flashcrowd_link::{Conditions, Queue};
     use flashcrowd_plan::{CorePath, FORMAT, Host, Link, Measures, Network, Plan, Stop};
@@ -50,6 +52,7 @@ mod carry {
             become_root_of_own()?;
         }
         let home = Namespace::current()?;
+        let _awake = if asked("halting") { None } else { Some(IdlePoll::begin()?) };
         for (name, attachment) in [("tun", Attachment::Tun), ("veth", Attachment::Veth)] {
             if asked(name) || !(asked("tun") || asked("veth")) {
                 let two = Load { pairs: 1, flows: 4, up: None, delay: Span::ZERO };
