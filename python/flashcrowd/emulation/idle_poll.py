@@ -1,46 +1,60 @@
-"""Processors that do not halt while a network runs: one set of threads for all runs of a process.
+"""Processors that do not halt while a network runs: one process polls for all runs of another.
 
-Those threads run when nobody else wants to (`SCHED_IDLE`). Linux weighs sessions against each other
-before it weighs threads (autogroup, sched(7)), and gives one that only polls as much as one that
-works. So labs and their programs stay in the session of who asks for a run, in process groups of
-their own.
+Its threads run when nobody else wants to (`SCHED_IDLE`). Linux weighs sessions against each other
+before it weighs threads (autogroup, sched(7)): a session in which some poll and others work gets
+its turn late. So who polls has a session of its own, the lightest there is.
+
+    python -m flashcrowd.emulation.idle_poll    # polls until its standard input ends
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from flashcrowd import _core
 from flashcrowd.errors import EngineError
 
+_WEIGHT = Path("/proc/self/autogroup")
+_NICEST = 19
+
 
 class _Polling:
-    """The threads, while somebody needs them."""
+    """The process, while somebody needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._poll: _core.IdlePoll | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
-        """One more run needs them."""
+        """One more run needs it."""
         with self._lock:
-            if self._poll is None:
+            if self._process is None:
                 try:
-                    self._poll = _core.IdlePoll()
+                    self._process = subprocess.Popen(
+                        [sys.executable, "-m", __name__],
+                        stdin=subprocess.PIPE,  # which ends with this process
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
                 except OSError as error:
-                    raise EngineError(f"no thread that keeps processors awake: {error}") from None
+                    raise EngineError(f"no process that keeps processors awake: {error}") from None
             self._users += 1
 
     def end(self) -> None:
         """One run less."""
         with self._lock:
             self._users -= 1
-            if self._users == 0 and self._poll is not None:
-                self._poll.stop()
-                self._poll = None
+            if self._users == 0 and self._process is not None:
+                with self._process as process:
+                    process.kill()
+                self._process = None
 
 
 _POLLING = _Polling()
@@ -51,10 +65,23 @@ def polling() -> Iterator[None]:
     """Keep the processors awake inside of the block.
 
     Raises:
-        EngineError: the system gives no thread.
+        EngineError: the system gives no process.
     """
     _POLLING.begin()
     try:
         yield
     finally:
         _POLLING.end()
+
+
+def main() -> None:
+    """Poll until whoever started this process is gone."""
+    with suppress(OSError):  # a kernel without autogroup weighs threads alone
+        _WEIGHT.write_text(str(_NICEST))
+    poll = _core.IdlePoll()
+    sys.stdin.buffer.read()
+    poll.stop()
+
+
+if __name__ == "__main__":
+    main()
