@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from flashcrowd.emulation.launch import LAB
+
 MARK = "FLASHCROWD_TESTED"
 """A variable in the environment of a run, and so of all that it starts, whosever child it is."""
 PATIENCE_S = 60.0
@@ -41,6 +43,12 @@ def below(root: int) -> list[int]:
     for pid in family:
         family += [child for child, (parent, _) in all_of_them.items() if parent == pid]
     return family[1:]
+
+
+def labs(root: int) -> list[int]:
+    """Of those, the labs, and behind them their first processes: who has a run's network."""
+    all_of_them = processes()
+    return [pid for pid in below(root) if LAB in all_of_them.get(pid, (0, ""))[1]]
 
 
 def of_run(out: Path) -> list[int]:
@@ -140,20 +148,19 @@ def wait_for(what: Callable[[], bool], why: str) -> None:
         time.sleep(0.05)
 
 
-def started(study: Path, out: Path) -> subprocess.Popen[bytes]:
-    """A run in a process of its own, as soon as its network is there."""
+@contextmanager
+def started(study: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in a process of its own, as soon as its network is there; ended with the block."""
     command = [sys.executable, "-m", "flashcrowd", "run", str(study), "--engine", "emulation"]
-    run = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--out", str(out), "--quiet"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, MARK: str(out)},
-    )
-    own = namespaces([os.getpid()])
-    try:
-        wait_for(lambda: len(namespaces(below(run.pid)) - own) >= 2, "no namespaces came")
-    except BaseException:
-        run.kill()
-        run.wait()
-        raise
-    return run
+    ) as run:
+        own = namespaces([os.getpid()])
+        try:
+            wait_for(lambda: len(namespaces(labs(run.pid)) - own) >= 2, "no namespaces came")
+            yield run
+        finally:
+            run.kill()

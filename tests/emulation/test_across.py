@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.emulation.left_behind import below, processes, wait_for
+from tests.emulation.left_behind import below, labs, processes, wait_for
 from tests.testbed.here import Here, options
 
 from flashcrowd.cli import _status
@@ -124,8 +124,7 @@ def test_a_node_that_is_lost_fails_its_run(
         stderr=subprocess.PIPE,
     )
     try:
-        # A lab, its first process, and nothing in between.
-        wait_for(lambda: len(below(member[1].pid)) >= 2, "the other node has no lab")
+        wait_for(lambda: len(labs(member[1].pid)) >= 2, "the other node has no lab")
         theirs = below(member[1].pid)
         os.kill(member[1].pid, signal.SIGKILL)
         _, said = run.communicate(timeout=120)

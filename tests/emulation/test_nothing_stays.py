@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.emulation.left_behind import (
     controllers,
     held,
     held_until_it_ends,
+    labs,
     nobody_has,
     of_run,
     processes,
@@ -55,16 +57,16 @@ def test_after_kill_9_of_any_process_nothing_is_left(
     victim: str, long_study: Path, tmp_path: Path
 ) -> None:
     before = settings()
-    run = started(long_study, tmp_path / "e")
-    wait_for(lambda: len(below(run.pid)) >= 2, "the lab has no first process")
-    lab, first = below(run.pid)[:2]
-    family = [run.pid, lab, first]
-    with held(family) as made:
-        assert len(made) >= 2
-        os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
-        run.wait(PATIENCE_S)
-        wait_for(lambda: not {lab, first} & processes().keys(), "a process is left")
-        assert nobody_has(made)
+    with started(long_study, tmp_path / "e") as run:
+        wait_for(lambda: len(labs(run.pid)) >= 2, "the lab has no first process")
+        lab, first = labs(run.pid)[:2]
+        family = below(run.pid)
+        with held(family) as made:
+            assert len(made) >= 2
+            os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
+            run.wait(PATIENCE_S)
+            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            assert nobody_has(made)
     assert settings() == before
     if victim == "run":
         assert run.returncode == -signal.SIGKILL
@@ -94,21 +96,20 @@ def test_the_network_is_measured_again_after_the_last_run(
 
 def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
     before = settings()
-    run = started(long_study, tmp_path / "e")
-    family = below(run.pid)
-    with held(family) as made:
-        run.send_signal(signal.SIGINT)
-        assert run.wait(PATIENCE_S) == 130
-        wait_for(lambda: not {*family} & processes().keys(), "a process is left")
-        assert nobody_has(made)
+    with started(long_study, tmp_path / "e") as run:
+        family = below(run.pid)
+        with held(family) as made:
+            run.send_signal(signal.SIGINT)
+            assert run.wait(PATIENCE_S) == 130
+            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            assert nobody_has(made)
     assert settings() == before
 
 
 def test_nothing_is_left_after_a_run_that_ends_well(swarm: Path, tmp_path: Path) -> None:
     before, loaded = settings(), controllers()
     out = tmp_path / "e"
-    run = started(swarm, out)
-    with held_until_it_ends(run, out) as made:
+    with started(swarm, out) as run, held_until_it_ends(run, out) as made:
         assert run.returncode == 0
         # A self-test's, and the six hosts' of a run.
         assert len(made) >= 8
@@ -141,7 +142,7 @@ def test_nothing_is_left_after_an_exception_in_the_engine(
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()
         assert b"progress" in process.stdout.readline()
-        begun.extend(of_run(out))
+        begun.extend(labs(os.getpid()))
         raise RuntimeError("a mistake in the engine")
 
     monkeypatch.setattr(launch, "_attend", look)
@@ -180,19 +181,15 @@ def test_two_commands_at_once_do_not_meet(swarm: Path, tmp_path: Path) -> None:
     fast.with_suffix(".toml").write_text(written.replace("1500 kB/s", "600 kB/s"))
     written = written.replace("1500 kB/s", "20 kB/s").replace('"60 s"', '"15 s"')
     slow.with_suffix(".toml").write_text(written)
-    runs = [started(out.with_suffix(".toml"), out) for out in outs]
-    try:
-        wait_for(lambda: all(len(of_run(out)) >= 3 for out in outs), "a lab did not come")
-        with held(of_run(outs[0])) as ones, held(of_run(outs[1])) as others:
-            assert ones
-            assert others
-            assert not ones & others
-            assert [run.wait(PATIENCE_S) for run in runs] == [0, 0]
-            assert nobody_has(ones | others)
-    finally:
-        for run in runs:
-            run.kill()
-            run.wait()
+    with ExitStack() as stack:
+        runs = [stack.enter_context(started(out.with_suffix(".toml"), out)) for out in outs]
+        wait_for(lambda: all(len(labs(run.pid)) >= 2 for run in runs), "a lab did not come")
+        ones, others = (stack.enter_context(held(labs(run.pid))) for run in runs)
+        assert ones
+        assert others
+        assert not ones & others
+        assert [run.wait(PATIENCE_S) for run in runs] == [0, 0]
+        assert nobody_has(ones | others)
     for out, completed in zip(outs, [4, 0], strict=True):
         tables = open_results(out).tables
         (run_,) = tables["runs"].to_pylist()

@@ -204,14 +204,16 @@ def test_after_ctrl_c_neither_the_server_nor_its_files_are_left(
     files.mkdir()
     monkeypatch.setenv("TMPDIR", str(files))
     crowd.write_text(CROWD.replace('"4 MiB"', '"40 MiB"'))
-    run = started(crowd, tmp_path / "e")
-    wait_for(lambda: any(it.stat().st_size == 40 << 20 for it in files.rglob("0")), "no file came")
-    family = below(run.pid)
-    with held(family) as made:
-        run.send_signal(signal.SIGINT)
-        assert run.wait(PATIENCE_S) == 130
-        wait_for(lambda: not {*family} & processes().keys(), "a process is left")
-        assert nobody_has(made)
+    with started(crowd, tmp_path / "e") as run:
+        wait_for(
+            lambda: any(it.stat().st_size == 40 << 20 for it in files.rglob("0")), "no file came"
+        )
+        family = below(run.pid)
+        with held(family) as made:
+            run.send_signal(signal.SIGINT)
+            assert run.wait(PATIENCE_S) == 130
+            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            assert nobody_has(made)
     assert list(files.iterdir()) == []
 
 

@@ -20,6 +20,7 @@ from tests.emulation.left_behind import (
     PATIENCE_S,
     below,
     held,
+    labs,
     nobody_has,
     of_run,
     processes,
@@ -219,23 +220,22 @@ def test_nothing_of_a_swarm_is_left(
         with_program(swarm, "aria2")
     swarm.write_text(swarm.read_text().replace('"1 MB"', '"50 MB"'))
     before = settings()
-    run = started(swarm, tmp_path / "e")
-    try:
-        wait_for(lambda: len(below(run.pid)) >= (6 if mixed else 2), "no client came")
-        family = [run.pid, *below(run.pid)]
+    with started(swarm, tmp_path / "e") as run:
+        wait_for(lambda: len(labs(run.pid)) >= 2, "no lab came")
+        # Who polls, the lab, its first process; and four clients.
+        wait_for(lambda: len(below(run.pid)) >= (7 if mixed else 3), "no client came")
+        family = below(run.pid)
         with held(family) as made:
             if victim == "ctrl-c":
                 run.send_signal(signal.SIGINT)
             else:
-                os.kill(family[{"run": 0, "lab": 1, "first": 2}[victim]], signal.SIGKILL)
+                lab, first = labs(run.pid)[:2]
+                os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
             run.wait(PATIENCE_S)
             wait_for(lambda: not of_run(tmp_path / "e"), "a process is left")
             assert not {*family} & processes().keys()
             assert nobody_has(made)
-        assert settings() == before
-    finally:
-        run.kill()
-        run.wait()
+    assert settings() == before
     with scratch.scratch() as own:
         there = [*temporary.glob(f"{scratch.PREFIX}*")]
         assert there == [own], "what was left has gone by the next start"
