@@ -354,13 +354,15 @@ class Lab:
         settings_json: str,
         attachment: str | None = None,
         share: tuple[str, int] | None = None,
+        processor: int | None = None,
     ) -> Lab:
         """The hosts of a plan (JSON), each in a namespace.
 
         Their settings are a JSON list of `address`, `mtu`, `initial_window`, `controller` (null for
         the machine's) and `sysctls`. They are attached by `"tun"` or `"veth"`; without a word by
         TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
-        node's hosts alone. Raises `PlanError` or `OSError`.
+        node's hosts alone. With the number of a `processor` the emulator's thread stays there, and
+        hosts receive on the others, if there are any. Raises `PlanError` or `OSError`.
         """
     def join(self, fd: int, run: int, nodes: list[str]) -> None:
         """Say how the other nodes are reached, for a share.

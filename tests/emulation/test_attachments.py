@@ -1,12 +1,14 @@
-"""Hosts without TUN: attached by veth and a raw socket."""
+"""Hosts without TUN, attached by veth and a raw socket; hosts that receive on other processors."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from flashcrowd.cores import cores
+from flashcrowd.emulation.joined import LABS
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.engines.emulation import SELF_TESTS
@@ -38,3 +40,28 @@ def test_the_network_is_the_same_by_veth(study: Path) -> None:
     assert link["max_queue_packets"] == 50, "packets of the MTU, no super-segments"
     assert sum(row["unmodelled_drops"] for row in tables["emulation"]) == 0
     assert any(row["rtt_s"] for row in tables["pings"])
+
+
+def steered_wakes() -> int:
+    """How often a processor was told that another one has packets for it (`received_rps`)."""
+    rows = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return sum(int(row.split()[9], 16) for row in rows)
+
+
+@pytest.mark.skipif(cores() == 1, reason="one processor has no other")
+@pytest.mark.parametrize("attachment", ["tun", "veth"])
+def test_hosts_receive_on_other_processors_than_the_emulator_s(
+    attachment: Literal["tun", "veth"], study: Path
+) -> None:
+    (run,) = Study.load(study).runs()
+    plan = run.point.plan().to_json()
+    before = steered_wakes()
+    tables = in_lab(plan, run.seed, LabHandle(), attachment=attachment, processor=0)
+    # 2,800 segments and as many pings and acknowledgements; some are taken together.
+    assert steered_wakes() - before > 500
+    (lab,) = tables[LABS]
+    assert lab["steered"]
+    (transfer,) = tables["transfers"]
+    assert transfer["bytes"] == 4_000_000
+    assert 8e6 < transfer["goodput_bps"] < 9.7e6
+    assert sum(row["unmodelled_drops"] for row in tables["emulation"]) == 0

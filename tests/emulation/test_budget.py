@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 
 import pytest
 
 from flashcrowd.emulation import budget, processors
-from flashcrowd.emulation.budget import share
+from flashcrowd.emulation.budget import share, steered
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.emulation.processors import WINDOW_S, Processors
 from flashcrowd.errors import Cancelled
@@ -89,6 +90,33 @@ def test_packets_count_besides(machine: Machine) -> None:
         assert not enters(1000.0)
         machine.goes_on(free=1.0)
         assert enters(100.0)
+
+
+def test_emulators_that_stay_have_a_processor_each(machine: Machine) -> None:
+    def enter(stack: ExitStack, apart: bool) -> int | None:
+        entered = stack.enter_context(share(100.0, 1, LabHandle(), apart))
+        machine.goes_on(free=1.0)
+        return entered
+
+    with ExitStack() as runs:
+        assert enter(runs, apart=False) is None
+        with ExitStack() as first:
+            assert enter(first, apart=True) == 0
+            assert enter(runs, apart=True) == 1
+        assert enter(runs, apart=True) == 0, "as it is free again"
+
+
+def test_large_runs_without_crowds_have_their_emulators_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "cores", lambda: 2)
+    large = budget.PACKETS_PER_CORE + 1.0
+    transfers = {"workloads": [{"kind": "transfer"}, {"kind": "ping"}]}
+    assert steered(transfers, large)
+    assert not steered(transfers, large - 1.0)
+    assert not steered({"workloads": [{"kind": "transfer"}, {"kind": "swarm"}]}, large)
+    monkeypatch.setattr(budget, "cores", lambda: 1)
+    assert not steered(transfers, large), "there is no other that could receive"
 
 
 def test_without_a_number_as_many_go_on_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,11 @@ def test_how_hosts_were_attached_is_said() -> None:
     assert said.endswith("by TUN and VETH; the emulator had real-time priority in 3 of 4 runs.")
     assert " had no real-time priority." in emulated._standing([{"labs": [veth]}])
     assert emulated._standing([{}]) == ""
+    steered = {**tun, "steered": True}
+    said = emulated._standing([{"labs": [steered]}])
+    assert said.endswith(" Hosts received on other processors than the emulator's.")
+    said = emulated._standing([{"labs": [steered, {**veth, "steered": False}]}])
+    assert said.endswith(" than the emulator's in 3 of 4 runs.")
 
 
 def test_what_a_program_decides_by_itself_stands_together_table_by_table() -> None:

@@ -1,12 +1,13 @@
 //! What one emulator thread carries, how late, and what a packet costs it:
-//! `cargo bench -p flashcrowd-emulation --bench carry -- [tun|veth] [halting] [SECONDS]`.
+//! `cargo bench -p flashcrowd-emulation --bench carry -- [tun|veth] [halting] [alone] [SECONDS]`.
 //!
 //! Two loads of kernel TCP (CUBIC) between network namespaces: as much as goes between two hosts without a
 //! limit, and 1 Gbit/s of full packets through 100 namespaces (50 pairs, 20 Mbit/s each, 10 ms of round
 //! trip). All connections are driven by one thread, which looks for data only when there is some
 //! of it, so that the other processor has as little to do as possible.
 //!
-//! Processors are kept awake as they are while studies run; `halting` leaves that out.
+//! Processors are kept awake, and hosts receive on other processors than the emulator's, as while studies
+//! run; `halting` leaves out the one, `alone` the other.
 //!
 //! A virtual machine may be slower than itself for a tenth of a second, and then everything is late. So
 //! the processors are watched before and after each load: the share of hundredths of a second in
@@ -24,8 +25,8 @@ fn main() -> std::io::Result<()> {
 mod carry {
     use flashcrowd_base::{Rate, Span};
     use flashcrowd_emulation::linux::{
-        Attachment, HostSettings, IdlePoll, Lab, LabReport, Namespace, become_root_of_own,
-        monotonic_ns, set_real_time,
+        Attachment, HostSettings, IdlePoll, Lab, LabReport, Namespace, Steering,
+        become_root_of_own, monotonic_ns, set_real_time,
     };
     use flashcrowd_link::{Conditions, Queue};
     use flashcrowd_plan::{CorePath, FORMAT, Host, Link, Measures, Network, Plan, Stop};
@@ -56,10 +57,12 @@ mod carry {
         for (name, attachment) in [("tun", Attachment::Tun), ("veth", Attachment::Veth)] {
             if asked(name) || !(asked("tun") || asked("veth")) {
                 let two = Load { pairs: 1, flows: 4, up: None, delay: Span::ZERO };
-                two.measure(&format!("{name}, 2 hosts, no limit"), &home, attachment, seconds)?;
+                let steering = if asked("alone") { None } else { Steering::with_emulator_on(0)? };
+                let how = (attachment, steering);
+                two.measure(&format!("{name}, 2 hosts, no limit"), &home, &how, seconds)?;
                 let up = Rate::from_bps(20_000_000);
                 let many = Load { pairs: 50, flows: 1, up, delay: Span::from_millis(5) };
-                many.measure(&format!("{name}, 100 hosts, 1 Gbit/s"), &home, attachment, seconds)?;
+                many.measure(&format!("{name}, 100 hosts, 1 Gbit/s"), &home, &how, seconds)?;
             }
         }
         Ok(())
@@ -77,12 +80,12 @@ mod carry {
             &self,
             name: &str,
             home: &Namespace,
-            attachment: Attachment,
+            (attachment, steering): &(Attachment, Option<Steering>),
             seconds: u64,
         ) -> io::Result<()> {
             let before = unsteady();
             let hosts: Vec<HostSettings> = (0..2 * self.pairs).map(settings).collect();
-            let mut lab = Lab::new(&self.plan(), 1, &hosts, attachment)?;
+            let mut lab = Lab::new(&self.plan(), 1, &hosts, *attachment, steering.clone())?;
             lab.start(Span::ZERO)?;
             let flows = self.flows(&lab, home)?;
             let begin = processor();

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings};
+use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings, Steering};
 use flashcrowd_emulation::{Captured, Division, Request, Seen, Traced};
 use flashcrowd_plan::{Plan, Web, Workload};
 use flashcrowd_sim::Column;
@@ -48,9 +48,10 @@ impl Lab {
     /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
     /// `mtu`, `largest_segment`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
     /// word by TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
-    /// node's hosts alone. Raises `PlanError` or `OSError`.
+    /// node's hosts alone. With the number of a processor the emulator's thread stays there, and hosts
+    /// receive on the others, if there are any. Raises `PlanError` or `OSError`.
     #[new]
-    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None, share = None))]
+    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None, share = None, processor = None))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
@@ -58,6 +59,7 @@ impl Lab {
         settings_json: &str,
         attachment: Option<&str>,
         share: Option<(&str, u32)>,
+        processor: Option<usize>,
     ) -> PyResult<Lab> {
         let plan = crate::simulate::parse(plan_json)?;
         plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
@@ -85,11 +87,15 @@ impl Lab {
             Some((division, node)) => Some((divided(&plan, division)?, node)),
             None => None,
         };
+        let steering = match processor {
+            Some(number) => Steering::with_emulator_on(number)?,
+            None => None,
+        };
         let lab = py.detach(|| match &share {
             Some((division, node)) => {
                 linux::Lab::share(&plan, seed, &hosts, attachment, (division, *node))
             }
-            None => linux::Lab::new(&plan, seed, &hosts, attachment),
+            None => linux::Lab::new(&plan, seed, &hosts, attachment, steering),
         })?;
         let hosts = plan.network.hosts.into_iter().map(|host| host.name).collect();
         Ok(Lab { lab: Mutex::new(lab), hosts })

@@ -1,11 +1,12 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
 It reads an order: a line of JSON with `plan`, `seed`, a `folder` for what programs write, whether
-to `probe` the network only, and the `attachment` of hosts, `tun`, `veth` or null for what this
-machine allows. A `share` asks for one node's part of a run, see `Share`; its `folder` may be the
-program's argument. It makes the network in namespaces of its own, lets the run happen, and writes
-what came of it as JSON, a line at a time: `progress`, or of a share its `standing`, and at last
-`tables` or `failed`. It ends when its standard input ends, or whoever started it.
+to `probe` the network only, the `attachment` of hosts, `tun`, `veth` or null for what this machine
+allows, and if need be the `processor` of the emulator, while hosts receive on others. A `share`
+asks for one node's part of a run, see `Share`; its `folder` may be the program's argument. It makes
+the network in namespaces of its own, lets the run happen, and writes what came of it as JSON, a
+line at a time: `progress`, or of a share its `standing`, and at last `tables` or `failed`. It ends
+when its standard input ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -96,7 +97,8 @@ def _first(asked: Mapping[str, Any], share: Share | None) -> int:
         plan = with_tracker_host(json.loads(asked["plan"]))
         work = probe if asked["probe"] else run
         folder = Path(asked["folder"] or sys.argv[1])
-        _say({"tables": work(plan, asked["seed"], folder, asked["attachment"], share)})
+        way = Way(asked["attachment"], asked.get("processor"))
+        _say({"tables": work(plan, asked["seed"], folder, way, share)})
         return 0
     except Exception as error:
         known = isinstance(error, OSError)
@@ -107,11 +109,24 @@ def _first(asked: Mapping[str, Any], share: Share | None) -> int:
         sys.stdout.flush()
 
 
+@dataclass(frozen=True)
+class Way:
+    """How packets go between hosts and the emulator.
+
+    Attributes:
+        attachment: how hosts are attached, `tun` or `veth`; None for what this machine allows.
+        processor: the number of that on which the emulator stays, while hosts receive on others.
+    """
+
+    attachment: str | None = None
+    processor: int | None = None
+
+
 def run(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    attachment: str | None,
+    way: Way,
     share: Share | None = None,
 ) -> dict[str, Any]:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
@@ -121,7 +136,7 @@ def run(
     Raises:
         OSError: what the kernel refused.
     """
-    played = perform(plan, seed, folder, attachment, share)
+    played = perform(plan, seed, folder, way, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
     wrong = [*late(plan, report, tables), *stage.violations()]
@@ -147,7 +162,7 @@ def run(
     tables["links"], tables["queues"] = report["links"], report["queues"]
     tables["payloads"] = payloads.rows(plan, report["payloads"])
     tables["emulation"] = punctuality(report)
-    tables[LABS] = [{name: report[name] for name in ("attachment", "real_time")}]
+    tables[LABS] = [{name: report[name] for name in ("attachment", "real_time", "steered")}]
     if share:
         tables[ARRIVALS] = stage.arrivals()
     return tables
@@ -157,7 +172,7 @@ def probe(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    attachment: str | None,
+    way: Way,
     share: Share | None = None,
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
@@ -169,7 +184,7 @@ def probe(
     """
     nodes = json.loads(share.division)["hosts"] if share else None
     probes = self_test.probe_plan(plan, nodes)
-    played = perform(probes, seed, folder, attachment, share)
+    played = perform(probes, seed, folder, way, share)
     found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
@@ -204,7 +219,7 @@ def perform(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    attachment: str | None = None,
+    way: Way = Way(),
     share: Share | None = None,
 ) -> Played:
     """Let a run happen.
@@ -215,7 +230,8 @@ def perform(
     plan_json = json.dumps(plan)
     addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
     part = (share.division, share.node) if share else None
-    lab = _core.Lab(plan_json, seed, settings(plan, addresses), attachment, part)
+    hosts_json = settings(plan, addresses)
+    lab = _core.Lab(plan_json, seed, hosts_json, way.attachment, part, way.processor)
     hosts = Hosts(plan, addresses, lab.namespaces(), share.hosts if share else None)
     conductor = Conductor()
     stage = Stage(plan, seed, _core.transfer_starts(plan_json, seed), hosts, folder)

@@ -51,6 +51,7 @@ def in_lab(
     handle: LabHandle,
     probe: bool = False,
     attachment: Literal["tun", "veth"] | None = None,
+    processor: int | None = None,
 ) -> dict[str, Any]:
     """One run's tables, from a process of its own: lists of rows, but of `taps` Arrow's.
 
@@ -60,6 +61,8 @@ def in_lab(
         handle: watches and cancels it.
         probe: no run, but the self-test of the plan's network.
         attachment: how hosts are attached; by default by TUN where it is allowed, or else by veth.
+        processor: the one on which the emulator stays, while hosts receive on the others; by
+            default the scheduler's choice, and hosts receive on the same.
 
     Raises:
         Cancelled: the handle was used.
@@ -67,7 +70,7 @@ def in_lab(
     """
     with scratch() as folder, polling():
         asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
-        asked["attachment"] = attachment
+        asked |= {"attachment": attachment, "processor": processor}
         return {**in_process(LAB, asked, handle)["tables"], **taps.kept(folder)}
 
 

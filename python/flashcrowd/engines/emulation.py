@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import busiest, share, side_by_side, waiting_hosts
+from flashcrowd.emulation.budget import busiest, share, side_by_side, steered, waiting_hosts
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs
@@ -66,7 +66,7 @@ class Emulator:
         self._counting = threading.Lock()
         self._programs: set[str] = set()
         self._paces: list[dict[str, Any]] = []
-        self._labs = Counter[tuple[str, bool]]()
+        self._labs = Counter[tuple[tuple[str, Any], ...]]()
         self._agreed: frozenset[str] | None = None
 
     def handle(self) -> LabHandle:
@@ -126,7 +126,7 @@ class Emulator:
             rows = self._played(plan_json, seed, handle, anew=True)
         with self._counting:
             self._paces += [{**pace, "seed": seed} for pace in rows.pop(PACES, ())]
-            self._labs.update((it["attachment"], it["real_time"]) for it in rows.pop(LABS, ()))
+            self._labs.update(tuple(lab.items()) for lab in rows.pop(LABS, ()))
         unknown = rows.keys() - ENGINE_TABLES.keys()
         if unknown:
             raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
@@ -150,10 +150,12 @@ class Emulator:
         need = self._need(plan_json)
         mean = need.packets / max(need.seconds, 1.0)
         packets_per_s = busiest(plan, plan_json, seed, mean)
-        with share(packets_per_s, waiting_hosts(plan), handle):
+        apart = steered(plan, packets_per_s)
+        with share(packets_per_s, waiting_hosts(plan), handle, apart) as processor:
             try:
                 probes, late = self._self_test(plan_json, seed, handle, anew)
-                rows = {**self._in_labs(plan_json, seed, handle), "probes": probes}
+                found = self._in_labs(plan_json, seed, handle, processor=processor)
+                rows = {**found, "probes": probes}
             except EngineError as error:
                 rows, late = _failed(str(error)), []
         wrong = failures(rows["probes"])
@@ -164,12 +166,17 @@ class Emulator:
         return rows
 
     def _in_labs(
-        self, plan_json: str, seed: int, handle: Any, probe: bool = False
+        self,
+        plan_json: str,
+        seed: int,
+        handle: Any,
+        probe: bool = False,
+        processor: int | None = None,
     ) -> Mapping[str, Any]:
         """The tables of a run, or of the self-test, by this machine or by all nodes."""
         if self.across:
             return in_labs(plan_json, seed, handle, self.across, probe=probe)
-        return in_lab(plan_json, seed, handle, probe=probe)
+        return in_lab(plan_json, seed, handle, probe=probe, processor=processor)
 
     def _probed(self, plan_json: str, seed: int, handle: Any) -> _Found:
         """What probes find; measured anew if that is not the plan's, and this machine was late."""
@@ -202,7 +209,8 @@ class Emulator:
         """The self-test after the last run: each network that was measured long ago, once more.
 
         With it goes how well the disks of content servers kept their pace, a row for each run, and
-        how hosts were attached and whether the emulator had real-time priority when runs ended.
+        how hosts were attached, whether they received on other processors than the emulator's, and
+        whether the emulator had real-time priority when runs ended.
         """
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.found is not None]
@@ -215,8 +223,7 @@ class Emulator:
                 kept["pace"] = self._paces
             if self._labs:
                 kept["labs"] = [
-                    {"attachment": attachment, "real_time": real_time, "runs": runs}
-                    for (attachment, real_time), runs in sorted(self._labs.items())
+                    {**dict(lab), "runs": runs} for lab, runs in sorted(self._labs.items())
                 ]
             self._repeated, self._paces = 0, []
             self._labs.clear()

@@ -57,7 +57,10 @@ def _standing(sessions: Sequence[Mapping[str, Any]]) -> str:
     runs, prior = sum(it["runs"] for it in labs), sum(it["runs"] * it["real_time"] for it in labs)
     some = f"had real-time priority in {prior} of {runs} runs"
     said = {runs: "had real-time priority", 0: "had no real-time priority"}.get(prior, some)
-    return f" Hosts were attached by {ways}; the emulator {said}."
+    steered = sum(it["runs"] * it.get("steered", False) for it in labs)
+    where = "" if not steered else " Hosts received on other processors than the emulator's"
+    where += {0: "", runs: "."}.get(steered, f" in {steered} of {runs} runs.")
+    return f" Hosts were attached by {ways}; the emulator {said}.{where}"
 
 
 def _self_test(probes: pa.Table) -> str:

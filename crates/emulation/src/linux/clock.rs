@@ -60,17 +60,18 @@ pub(crate) fn wake_punctually() -> io::Result<()> {
 /// more. Whether the system allows it.
 pub fn set_real_time(wanted: bool) -> bool {
     let (policy, priority) = if wanted { (libc::SCHED_FIFO, 10) } else { (libc::SCHED_OTHER, 0) };
-    set_policy(policy, priority)
+    set_policy(policy, priority).is_ok()
 }
 
-/// Runs the calling thread when no other wants to. Whether the system allows it.
-pub(super) fn set_idle() -> bool {
+/// Runs the calling thread when no other wants to.
+pub(super) fn set_idle() -> io::Result<()> {
     set_policy(libc::SCHED_IDLE, 0)
 }
 
 #[allow(unsafe_code, reason = "no safe crate sets the policy of a thread")]
-fn set_policy(policy: libc::c_int, priority: libc::c_int) -> bool {
+fn set_policy(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the parameters, which live until it returns; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
+    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -53,7 +53,8 @@ pub(crate) fn index_of(name: &str) -> io::Result<u32> {
 /// looks for routers.
 pub(crate) fn without_ipv6() -> io::Result<()> {
     write_if_there("ipv6/conf/all/disable_ipv6", "1")?;
-    write_if_there("ipv6/conf/default/disable_ipv6", "1")
+    write_if_there("ipv6/conf/default/disable_ipv6", "1")?;
+    Ok(())
 }
 
 fn write(path: &str, value: &str) -> io::Result<()> {
@@ -62,20 +63,25 @@ fn write(path: &str, value: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{path} = {value}: {error}")))
 }
 
-fn write_if_there(path: &str, value: &str) -> io::Result<()> {
+/// Sets what this kernel may not have. Whether it has it.
+pub(crate) fn write_if_there(path: &str, value: &str) -> io::Result<bool> {
     match write(path, value) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => other.map(|()| true),
     }
 }
 
-/// Packets that the calling thread's namespace wanted to send and its interface dropped, as no reader
-/// came in time.
+/// Packets that the interface of the calling thread's namespace dropped: that it wanted to send, as no reader
+/// came in time, and that it was to receive, as the queue of the processor that was to was full.
 pub(crate) fn dropped() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/thread-self/net/dev")?;
     let line =
         text.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'));
-    // Eight columns of what it received, then bytes, packets, errors and drops of what it sent.
-    let drops = line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok());
-    drops.ok_or_else(|| io::Error::other("/proc/net/dev does not say what the interface dropped"))
+    // Eight columns of what it received, and eight of what it sent: bytes, packets, errors, drops, …
+    let columns = line.map(|line| line.split_whitespace().collect::<Vec<_>>()).unwrap_or_default();
+    let drops = |column: usize| columns.get(column)?.parse::<u64>().ok();
+    drops(3)
+        .zip(drops(11))
+        .map(|(received, sent)| received + sent)
+        .ok_or_else(|| io::Error::other("/proc/net/dev does not say what the interface dropped"))
 }

@@ -1,5 +1,6 @@
 use super::host::{self, HostSettings};
 use super::namespace::Namespace;
+use super::steering::Steering;
 use super::tun::{self, Tun};
 use super::veth::Patchbay;
 use crate::offload::Offload;
@@ -38,6 +39,7 @@ impl Interfaces {
     pub(crate) fn new(
         attachment: Attachment,
         settings: &[HostSettings],
+        steering: Option<&Steering>,
     ) -> io::Result<(Vec<Namespace>, Interfaces)> {
         let offloads = settings.iter().any(|host| host.largest_segment > 0);
         match attachment {
@@ -45,14 +47,14 @@ impl Interfaces {
                 Err(io::Error::other("super-segments (TSO) that stay whole need TUN"))
             }
             Attachment::Tun => {
-                let make = |host| Namespace::make(|| Tun::new(host, offloads));
+                let make = |host| Namespace::make(|| Tun::new(host, offloads, steering));
                 let made = settings.iter().map(make);
                 let made: Vec<(Namespace, Tun)> = made.collect::<io::Result<_>>()?;
                 let (namespaces, tuns) = made.into_iter().unzip();
                 Ok((namespaces, Interfaces::Tun(tuns)))
             }
             Attachment::Veth => {
-                let (namespaces, patchbay) = Patchbay::new(settings)?;
+                let (namespaces, patchbay) = Patchbay::new(settings, steering)?;
                 Ok((namespaces, Interfaces::Veth(patchbay)))
             }
         }

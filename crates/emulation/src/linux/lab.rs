@@ -3,6 +3,7 @@ use super::clock::{Clock, monotonic_ns, set_real_time, thread_time, wake_punctua
 use super::host::HostSettings;
 use super::interfaces::{Attachment, Interfaces};
 use super::namespace::Namespace;
+use super::steering::Steering;
 use crate::division::Division;
 use crate::header::Header;
 use crate::lateness::{Lateness, Recent};
@@ -45,6 +46,7 @@ const REAL_TIME_AGAIN: f64 = 0.88;
 pub struct Lab {
     attachment: Attachment,
     namespaces: Vec<Namespace>,
+    steered: bool,
     ready: Option<Ready>,
     running: Option<Running>,
 }
@@ -57,6 +59,7 @@ struct Ready {
     hosts: Vec<u32>,
     /// Of all hosts.
     addresses: Vec<[u8; 4]>,
+    steering: Option<Steering>,
     carrier: Option<Carrier>,
 }
 
@@ -118,7 +121,10 @@ pub struct LabReport {
     pub seconds: Vec<Second>,
     /// Whether the emulator had real-time priority at the end.
     pub real_time: bool,
-    /// Packets that hosts sent and the emulator could not take in time: lost, but not by the model.
+    /// Whether hosts received on other processors than the emulator's.
+    pub steered: bool,
+    /// Packets that hosts sent and the emulator could not take in time, or that waited to be received where
+    /// receiving is steered, and found a queue full: lost, but not by the model.
     pub interface_drops: u64,
     /// Packets that were due and that the receiving kernel did not take.
     pub refused_writes: u64,
@@ -141,7 +147,8 @@ pub struct Tuned {
 
 impl Lab {
     /// Makes the namespaces of a plan that has passed its check, with settings for each host, which are
-    /// attached in one way. The calling thread is where it was before.
+    /// attached in one way. With a steering the emulator's thread stays on one processor, and hosts receive on
+    /// others. The calling thread is where it was before.
     ///
     /// # Errors
     /// What the system refused.
@@ -150,9 +157,10 @@ impl Lab {
         seed: u64,
         settings: &[HostSettings],
         attachment: Attachment,
+        steering: Option<Steering>,
     ) -> io::Result<Lab> {
         let hosts = (0..settings.len() as u32).collect();
-        Lab::made(Network::new(plan, seed), settings, attachment, hosts)
+        Lab::made(Network::new(plan, seed), settings, attachment, hosts, steering)
     }
 
     /// One node's share of it: namespaces of its hosts alone, out of the settings for all. It is to
@@ -168,7 +176,7 @@ impl Lab {
         (division, node): (&Division, u32),
     ) -> io::Result<Lab> {
         let hosts = division.hosts(node).collect();
-        Lab::made(Network::share(plan, seed, division, node), settings, attachment, hosts)
+        Lab::made(Network::share(plan, seed, division, node), settings, attachment, hosts, None)
     }
 
     fn made(
@@ -176,13 +184,15 @@ impl Lab {
         settings: &[HostSettings],
         attachment: Attachment,
         hosts: Vec<u32>,
+        steering: Option<Steering>,
     ) -> io::Result<Lab> {
         let own: Vec<HostSettings> =
             hosts.iter().map(|host| settings[*host as usize].clone()).collect();
-        let (namespaces, interfaces) = Interfaces::new(attachment, &own)?;
+        let (namespaces, interfaces) = Interfaces::new(attachment, &own, steering.as_ref())?;
         let addresses = settings.iter().map(|host| host.address).collect();
-        let ready = Ready { network, interfaces, hosts, addresses, carrier: None };
-        Ok(Lab { attachment, namespaces, ready: Some(ready), running: None })
+        let steered = steering.is_some();
+        let ready = Ready { network, interfaces, hosts, addresses, steering, carrier: None };
+        Ok(Lab { attachment, namespaces, steered, ready: Some(ready), running: None })
     }
 
     /// Says how the other nodes are reached.
@@ -240,9 +250,12 @@ impl Lab {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let over = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&stop);
-        let emulator = std::thread::Builder::new()
-            .name("emulator".into())
-            .spawn(move || Driver::new(ready, clock).run(&theirs))?;
+        let emulator = std::thread::Builder::new().name("emulator".into()).spawn(move || {
+            if let Some(steering) = &ready.steering {
+                steering.tie_emulator()?;
+            }
+            Driver::new(ready, clock).run(&theirs)
+        })?;
         let ends = Arc::clone(&over);
         let canary = std::thread::Builder::new()
             .name("canary".into())
@@ -280,6 +293,7 @@ impl Lab {
             seen: driven.network.seen(),
             seconds: driven.seconds,
             real_time: driven.real_time,
+            steered: self.steered,
             interface_drops,
             refused_writes: driven.refused_writes,
             strays: driven.strays,

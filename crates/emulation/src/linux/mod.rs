@@ -9,6 +9,7 @@ mod lab;
 mod namespace;
 mod netlink;
 mod packet_ring;
+mod steering;
 mod tun;
 mod veth;
 
@@ -19,4 +20,5 @@ pub use idle_poll::{IdlePoll, polls_idle};
 pub use interfaces::Attachment;
 pub use lab::{Lab, LabReport, Second, Tuned};
 pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, set_apart};
+pub use steering::Steering;
 pub use tun::open_tun;

@@ -1,4 +1,5 @@
 use super::host::{self, HostSettings, NAME};
+use super::steering::Steering;
 use crate::offload::Offload;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -45,8 +46,15 @@ pub fn open_tun() -> io::Result<OwnedFd> {
 impl Tun {
     /// Makes the calling thread's network namespace, a new one, the host; `offloads` if some host of the
     /// network has a network card that cuts super-segments.
-    pub(crate) fn new(settings: &HostSettings, offloads: bool) -> io::Result<Tun> {
+    pub(crate) fn new(
+        settings: &HostSettings,
+        offloads: bool,
+        steering: Option<&Steering>,
+    ) -> io::Result<Tun> {
         let file = open_tun()?;
+        if let Some(steering) = steering {
+            steering.steer_next_interface()?;
+        }
         set_interface(file.as_fd(), offloads)?;
         if settings.largest_segment > 0 {
             leave_segmentation(file.as_fd())?;

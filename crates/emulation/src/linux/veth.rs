@@ -2,6 +2,7 @@ use super::host::{self, HostSettings, NAME};
 use super::namespace::Namespace;
 use super::netlink;
 use super::packet_ring::PacketRing;
+use super::steering::Steering;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::collections::BTreeMap;
@@ -35,7 +36,10 @@ pub(crate) struct Patchbay {
 }
 
 impl Patchbay {
-    pub(crate) fn new(settings: &[HostSettings]) -> io::Result<(Vec<Namespace>, Patchbay)> {
+    pub(crate) fn new(
+        settings: &[HostSettings],
+        steering: Option<&Steering>,
+    ) -> io::Result<(Vec<Namespace>, Patchbay)> {
         let mtu = settings.iter().map(|host| host.mtu).max().unwrap_or(0);
         if settings.iter().any(|host| host.mtu != mtu) {
             // A device takes nothing in that is longer than what it sends; TUN does.
@@ -52,7 +56,7 @@ impl Patchbay {
         let mut ends = Vec::with_capacity(settings.len());
         for (host, number) in settings.iter().zip(0u32..) {
             let end = format!("host{number}");
-            let (namespace, ()) = Namespace::make(|| attach(host, &core, &end))?;
+            let (namespace, ()) = Namespace::make(|| attach(host, &core, &end, steering))?;
             namespaces.push(namespace);
             ends.push(core.within(|| {
                 let index = host::index_of(&end)?;
@@ -93,8 +97,16 @@ impl AsFd for Patchbay {
 }
 
 /// Makes the calling thread's network namespace, a new one, the host.
-fn attach(settings: &HostSettings, core: &Namespace, end: &str) -> io::Result<()> {
+fn attach(
+    settings: &HostSettings,
+    core: &Namespace,
+    end: &str,
+    steering: Option<&Steering>,
+) -> io::Result<()> {
     host::without_ipv6()?;
+    if let Some(steering) = steering {
+        steering.steer_next_interface()?;
+    }
     netlink::add_veth((NAME, HOST_END), (end, CORE_END), core.fd())?;
     netlink::set_silent(host::index_of(NAME)?)?;
     switch_off(ETHTOOL_STXCSUM)?;
