@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -146,6 +147,16 @@ def wait_for(what: Callable[[], bool], why: str) -> None:
     while not what():
         assert time.monotonic() < end, why
         time.sleep(0.05)
+
+
+def nothing_is_left_after_ctrl_c(run: subprocess.Popen[bytes]) -> None:
+    """See that a run ends as a shell expects it, with all its processes and namespaces."""
+    family = below(run.pid)
+    with held(family) as made:
+        run.send_signal(signal.SIGINT)
+        assert run.wait(PATIENCE_S) == 130
+        wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+        assert nobody_has(made)
 
 
 @contextmanager

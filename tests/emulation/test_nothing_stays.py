@@ -26,6 +26,7 @@ from tests.emulation.left_behind import (
     held_until_it_ends,
     labs,
     nobody_has,
+    nothing_is_left_after_ctrl_c,
     of_run,
     processes,
     settings,
@@ -97,12 +98,7 @@ def test_the_network_is_measured_again_after_the_last_run(
 def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
     before = settings()
     with started(long_study, tmp_path / "e") as run:
-        family = below(run.pid)
-        with held(family) as made:
-            run.send_signal(signal.SIGINT)
-            assert run.wait(PATIENCE_S) == 130
-            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
-            assert nobody_has(made)
+        nothing_is_left_after_ctrl_c(run)
     assert settings() == before
 
 

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.emulation.left_behind import (
-    PATIENCE_S,
-    below,
-    held,
-    nobody_has,
-    processes,
-    started,
-    wait_for,
-)
+from tests.emulation.left_behind import nothing_is_left_after_ctrl_c, started, wait_for
 from tests.emulation.test_transfers import only, ran
 
 from flashcrowd.content_server.visitor import MTU, SEGMENT
@@ -208,12 +199,7 @@ def test_after_ctrl_c_neither_the_server_nor_its_files_are_left(
         wait_for(
             lambda: any(it.stat().st_size == 40 << 20 for it in files.rglob("0")), "no file came"
         )
-        family = below(run.pid)
-        with held(family) as made:
-            run.send_signal(signal.SIGINT)
-            assert run.wait(PATIENCE_S) == 130
-            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
-            assert nobody_has(made)
+        nothing_is_left_after_ctrl_c(run)
     assert list(files.iterdir()) == []
 
 

@@ -132,19 +132,19 @@ mod tests {
     #[test]
     fn what_is_outside_is_not_opened() {
         let outside = tempfile::tempdir().unwrap();
-        let inside = tempfile::tempdir().unwrap();
+        let inside = outside.path().join("inside");
         std::fs::write(outside.path().join("secret"), "x").unwrap();
-        std::fs::create_dir(inside.path().join("sub")).unwrap();
-        std::fs::write(inside.path().join("sub/file"), "x").unwrap();
+        std::fs::create_dir_all(inside.join("sub")).unwrap();
+        std::fs::write(inside.join("sub/file"), "x").unwrap();
         let link = |target: &Path, name: &str| {
-            std::os::unix::fs::symlink(target, inside.path().join(name)).unwrap();
+            std::os::unix::fs::symlink(target, inside.join(name)).unwrap();
         };
         link(&outside.path().join("secret"), "absolute");
         link(outside.path(), "directory");
         link(Path::new("sub/file"), "relative");
         link(Path::new("../../../../../../etc/passwd"), "up");
         let opens = |symlinks, path: &str| {
-            Root::open(inside.path(), symlinks).unwrap().open_file(Path::new(path)).is_ok()
+            Root::open(&inside, symlinks).unwrap().open_file(Path::new(path)).is_ok()
         };
         for (path, expected) in [
             ("sub/file", [true, true, true]),
@@ -152,7 +152,8 @@ mod tests {
             ("absolute", [false, false, true]),
             ("directory/secret", [false, false, true]),
             ("up", [false, false, true]),
-            ("../x", [false, false, false]),
+            // No target is one of these, see `path`: who follows links relies on it.
+            ("../secret", [false, false, true]),
             ("/etc/passwd", [false, false, true]),
         ] {
             let outcome = [Symlinks::Within, Symlinks::Refuse, Symlinks::Follow]
