@@ -13,6 +13,8 @@ from flashcrowd.engines import emulation
 from flashcrowd.engines.emulation import SELF_TESTS, Emulator
 from flashcrowd.study import Study
 
+Rows = Mapping[str, Any]
+
 
 @pytest.mark.parametrize(("asked", "outcome", "played"), [(0, "invalid", 1), (2, "completed", 3)])
 def test_an_invalid_run_is_played_again(
@@ -23,7 +25,7 @@ def test_an_invalid_run_is_played_again(
     outcomes = ["invalid", "invalid", "completed"]
     runs: list[int] = []
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             return {"probes": [], "late": []}
         runs.append(seed)
@@ -47,7 +49,7 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     probed: list[int] = []
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             probed.append(seed)
             return {"probes": [wrong], "late": late}
@@ -76,7 +78,7 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     tests, runs = [0], [0]
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             tests[0] += 1
             return {"probes": [{**wrong, "within": int(tests[0] > 2)}], "late": []}
