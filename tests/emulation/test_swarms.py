@@ -33,6 +33,7 @@ import flashcrowd
 from flashcrowd import _core
 from flashcrowd.cli import _status
 from flashcrowd.clients import opentracker, programs
+from flashcrowd.clients.client import Found
 from flashcrowd.emulation import launch, scratch, self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import PlanRejected, emulation
@@ -291,7 +292,10 @@ def test_a_tracker_that_is_not_there_is_refused_in_one_line(
     assert f"{place}: opentracker is not installed; apt install opentracker" in str(refused.value)
 
 
-def test_what_clients_do_not_tell_is_refused(swarm: Path) -> None:
+def test_what_clients_do_not_tell_is_refused(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        programs.Program, "found", lambda self: Found(self.name, "1.0", "/usr/bin/true")
+    )
     text = swarm.read_text().replace("hosts = 4\n", 'hosts = 4\nprogram = "aria2"\n')
     swarm.write_text(text.replace("have = true", "have = true\nunchokes = true"))
     with pytest.raises(PlanRejected) as refused:
