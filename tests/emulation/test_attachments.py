@@ -49,6 +49,9 @@ def steered_wakes() -> int:
 
 
 @pytest.mark.skipif(cores() == 1, reason="one processor has no other")
+@pytest.mark.skipif(
+    not Path("/proc/sys/net/core/rps_default_mask").exists(), reason="this kernel steers no packets"
+)
 @pytest.mark.parametrize("attachment", ["tun", "veth"])
 def test_hosts_receive_on_other_processors_than_the_emulator_s(
     attachment: Literal["tun", "veth"], study: Path

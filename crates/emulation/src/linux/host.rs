@@ -3,12 +3,16 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// What the interface is called in every namespace.
 pub(crate) const NAME: &str = "net0";
 /// Packets that may wait between the kernel's stack and the emulator: what it takes in long before
 /// it is full even if it sleeps for 10 ms at 1 Gbit/s.
 const QUEUE_PACKETS: u32 = 10_000;
+
+/// Where the calling thread's network namespace has its settings.
+const SETTINGS: &str = "/proc/sys/net";
 
 /// What a host's kernel is set to.
 #[derive(Clone, Debug)]
@@ -57,18 +61,21 @@ pub(crate) fn without_ipv6() -> io::Result<()> {
     Ok(())
 }
 
-fn write(path: &str, value: &str) -> io::Result<()> {
-    let path = format!("/proc/sys/net/{path}");
+/// Whether this kernel has a setting of a network namespace.
+pub(crate) fn has(path: &str) -> bool {
+    Path::new(SETTINGS).join(path).exists()
+}
+
+/// Sets it, of the calling thread's network namespace.
+pub(crate) fn write(path: &str, value: &str) -> io::Result<()> {
+    let path = format!("{SETTINGS}/{path}");
     fs::write(&path, value)
         .map_err(|error| io::Error::new(error.kind(), format!("{path} = {value}: {error}")))
 }
 
-/// Sets what this kernel may not have. Whether it has it.
-pub(crate) fn write_if_there(path: &str, value: &str) -> io::Result<bool> {
-    match write(path, value) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        other => other.map(|()| true),
-    }
+/// The same of what this kernel may not have.
+fn write_if_there(path: &str, value: &str) -> io::Result<()> {
+    if has(path) { write(path, value) } else { Ok(()) }
 }
 
 /// Packets that the interface of the calling thread's namespace dropped: that it wanted to send, as no reader
