@@ -52,6 +52,16 @@ def test_one_process_serves_all_runs_until_the_last_one_ends() -> None:
         assert _process() is not first, "and again"
 
 
+def test_one_that_somebody_killed_is_followed_by_another() -> None:
+    with polling():
+        first = _process()
+        first.kill()
+        first.wait()
+        with polling():
+            assert _threads(_process().pid) == cores()
+        assert _process().poll() is None
+
+
 def test_it_is_alone_in_the_lightest_of_sessions() -> None:
     with polling():
         pid = _process().pid

@@ -34,6 +34,8 @@ class _Polling:
     def begin(self) -> None:
         """One more run needs it."""
         with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self._stop()  # somebody killed it
             if self._process is None:
                 try:
                     self._process = subprocess.Popen(
@@ -51,10 +53,14 @@ class _Polling:
         """One run less."""
         with self._lock:
             self._users -= 1
-            if self._users == 0 and self._process is not None:
-                with self._process as process:
-                    process.kill()
-                self._process = None
+            if self._users == 0:
+                self._stop()
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            with self._process as process:
+                process.kill()
+            self._process = None
 
 
 _POLLING = _Polling()
