@@ -358,11 +358,12 @@ class Lab:
     ) -> Lab:
         """The hosts of a plan (JSON), each in a namespace.
 
-        Their settings are a JSON list of `address`, `mtu`, `initial_window`, `controller` (null for
-        the machine's) and `sysctls`. They are attached by `"tun"` or `"veth"`; without a word by
-        TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
-        node's hosts alone. With the number of a `processor` the emulator's thread stays there, and
-        hosts receive on the others, if there are any. Raises `PlanError` or `OSError`.
+        Their settings are a JSON list of `address`, `mtu`, `largest_segment`, `initial_window`,
+        `quick_ack`, `controller` (null for the machine's) and `sysctls`. They are attached by
+        `"tun"` or `"veth"`; without a word by TUN where it is allowed. With a `share`, what
+        `divide` gave and the number of a node, that node's hosts alone. With the number of a
+        `processor` the emulator's thread stays there, and hosts receive on the others, if there are
+        any. Raises `PlanError` or `OSError`.
         """
     def join(self, fd: int, run: int, nodes: list[str]) -> None:
         """Say how the other nodes are reached, for a share.

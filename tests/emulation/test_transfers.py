@@ -135,6 +135,18 @@ def test_the_kernels_controllers_are_set(controller: str, study: Path, tmp_path:
     assert only(results, "transfers")["bytes"] == 1_000_000
 
 
+def test_each_segment_is_acknowledged_if_the_stack_does_that(study: Path, tmp_path: Path) -> None:
+    """What is lost is acknowledged at once in any case, so that the queue holds all there is."""
+    text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
+    own = 'base = "linux-6"\ndelayed_ack.segments = 1'
+    study.write_text(f"{text}\n[stacks.other]\n{own}\n")
+    queue = {"network.links.bottleneck.queue": "300 packets"}
+    alone = {"workloads.bulk.size": "1 MB", "workloads.bystander.stop": "200 ms"}
+    results = ran(Study.load(study, set=queue | alone), "emulation", tmp_path / "e")
+    packets = {row["link"]: row["packets"] for row in results.tables["links"].to_pylist()}
+    assert packets["bottleneck back"] == pytest.approx(packets["bottleneck"], rel=0.05)
+
+
 def test_the_timeline_changes_network_and_workloads(study: Path, tmp_path: Path) -> None:
     changes = """
 [timeline.faster]

@@ -174,6 +174,7 @@ mod carry {
             mtu: 1500,
             largest_segment: 0,
             initial_window,
+            quick_ack: false,
             controller,
             sysctls: Vec::new(),
         }

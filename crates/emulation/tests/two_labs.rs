@@ -23,6 +23,7 @@ fn settings(host: u32) -> HostSettings {
         mtu: 1500,
         largest_segment: 0,
         initial_window: 10,
+        quick_ack: false,
         controller: None,
         sysctls: Vec::new(),
     }

@@ -25,6 +25,7 @@ struct Settings {
     mtu: u32,
     largest_segment: u32,
     initial_window: u32,
+    quick_ack: bool,
     controller: Option<String>,
     sysctls: Vec<(String, String)>,
 }
@@ -45,11 +46,11 @@ impl Lab {
 
 #[pymethods]
 impl Lab {
-    /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
-    /// `mtu`, `largest_segment`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
-    /// word by TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
-    /// node's hosts alone. With the number of a processor the emulator's thread stays there, and hosts
-    /// receive on the others, if there are any. Raises `PlanError` or `OSError`.
+    /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`, `mtu`,
+    /// `largest_segment`, `initial_window`, `quick_ack`, `controller` and `sysctls`), attached by `"tun"` or
+    /// `"veth"`; without a word by TUN where it is allowed. With a `share`, what `divide` gave and the number of
+    /// a node, that node's hosts alone. With the number of a processor the emulator's thread stays there, and
+    /// hosts receive on the others, if there are any. Raises `PlanError` or `OSError`.
     #[new]
     #[pyo3(signature = (plan_json, seed, settings_json, attachment = None, share = None, processor = None))]
     fn new(
@@ -79,6 +80,7 @@ impl Lab {
             mtu: it.mtu,
             largest_segment: it.largest_segment,
             initial_window: it.initial_window,
+            quick_ack: it.quick_ack,
             controller: it.controller,
             sysctls: it.sysctls,
         };

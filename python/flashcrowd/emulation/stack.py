@@ -59,6 +59,8 @@ def differences(stack: Mapping[str, Any]) -> list[str]:
     free = _SET | _UNREAD.get(algorithm or "cubic", frozenset())
     if not stack["receive_window"]["autotune"]:
         free |= {"right_sizing"}
+    if _acknowledges_each(stack):
+        free |= {"delayed_ack"}
     found += [
         f"{field} {_said(stack[field])} (Linux: {_said(value)})"
         for field, value in _base().items()
@@ -127,8 +129,14 @@ def of_host(stack: Mapping[str, Any], pings: bool = False) -> dict[str, Any]:
         "mtu": stack["mtu_bytes"],
         "largest_segment": largest_segment(stack),
         "initial_window": stack["initial_window_segments"],
+        "quick_ack": _acknowledges_each(stack),
         "sysctls": [*sysctls(stack), *allowed],
     }
+
+
+def _acknowledges_each(stack: Mapping[str, Any]) -> bool:
+    """Whether it acknowledges each segment at once: Linux does for a route with `quickack`."""
+    return stack["delayed_ack"]["segments"] == 1
 
 
 def largest_segment(stack: Mapping[str, Any]) -> int:
@@ -177,7 +185,8 @@ def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
             name = plan["network"]["hosts"][number]["name"]
             yield (
                 f"host {name}: {names} differ in what a kernel sets for a host as a whole "
-                "(buffers, initial window, MTU, options); give their flows hosts of their own"
+                "(buffers, initial window, acknowledgements, MTU, options); give their flows hosts "
+                "of their own"
             )
     for number, unasked in unasking(plan).items():
         wanted = {str(controller(stacks[index])) for index in unasked}

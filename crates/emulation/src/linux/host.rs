@@ -25,6 +25,8 @@ pub struct HostSettings {
     pub largest_segment: u32,
     /// TCP's initial window, in segments.
     pub initial_window: u32,
+    /// Whether TCP acknowledges each segment at once (`quickack` of a route).
+    pub quick_ack: bool,
     /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
     pub controller: Option<String>,
     /// Other settings of the namespace: a path below `/proc/sys/net`, and its value.
@@ -45,7 +47,7 @@ pub(crate) fn configure(settings: &HostSettings) -> io::Result<()> {
     }
     netlink::add_address(index, settings.address)?;
     let controller = settings.controller.as_deref();
-    netlink::add_default_route(index, settings.initial_window, controller)
+    netlink::add_default_route(index, settings.initial_window, settings.quick_ack, controller)
 }
 
 /// The number of an interface of the calling thread's namespace.

@@ -33,6 +33,7 @@ const IFA_LOCAL: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
+const RTAX_QUICKACK: u16 = 15;
 const RTAX_CC_ALGO: u16 = 16;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_BOOT: u8 = 3;
@@ -102,12 +103,13 @@ pub(crate) fn add_address(index: u32, address: [u8; 4]) -> io::Result<()> {
     request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
 }
 
-/// Sends everything through an interface; TCP begins with so many segments, and has this congestion
-/// controller if one is given. Of a route it may be any that the kernel has, where a namespace's default
-/// (`tcp_congestion_control`) may only be one that the machine allows to everybody.
+/// Sends everything through an interface; TCP begins with so many segments, acknowledges each one at once if
+/// wanted, and has this congestion controller if one is given. Of a route it may be any that the kernel has,
+/// where a namespace's default (`tcp_congestion_control`) may only be one that the machine allows to everybody.
 pub(crate) fn add_default_route(
     index: u32,
     initial_window: u32,
+    quick_ack: bool,
     controller: Option<&str>,
 ) -> io::Result<()> {
     let mut body =
@@ -115,6 +117,9 @@ pub(crate) fn add_default_route(
     attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
     let mut metrics = Vec::new();
     attribute(&mut metrics, RTAX_INITCWND, &initial_window.to_ne_bytes());
+    if quick_ack {
+        attribute(&mut metrics, RTAX_QUICKACK, &1u32.to_ne_bytes());
+    }
     if let Some(name) = controller {
         attribute(&mut metrics, RTAX_CC_ALGO, &[name.as_bytes(), b"\0"].concat());
     }
