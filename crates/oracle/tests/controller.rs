@@ -156,6 +156,7 @@ impl Shadow {
         let ack = Ack {
             now,
             acked,
+            uncounted: 0,
             rtt,
             one_way_delay: (echo != 0 && echo != 0x7fff_ffff).then_some(echo),
             opposite_delay: Some(micros.wrapping_sub(stamp)).filter(|it| stamp != 0 && *it != 0),

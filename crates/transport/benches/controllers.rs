@@ -42,6 +42,7 @@ fn acknowledgements(criterion: &mut Criterion) {
                 controller.on_ack(black_box(&Ack {
                     now,
                     acked: 1448,
+                    uncounted: 0,
                     rtt: Some(rtt),
                     one_way_delay: Some((rtt.nanos() / 1000) as u32),
                     opposite_delay: Some(25_000),

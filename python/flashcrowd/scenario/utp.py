@@ -145,6 +145,10 @@ class LossDetection(Table):
 
     duplicate_acks: Natural
     """A packet is lost after so many STATE packets with the number before it; 0 for never."""
+    any_window: bool
+    """Whether such a packet counts whatever its window, or not if it opens the window."""
+    in_a_row: bool
+    """Whether the count begins anew with any other packet, or with an acknowledgement alone."""
     sacked_after: Natural
     """A packet is lost when at least this many later ones have arrived; 0 reads no masks."""
     resends_per_ack: Annotated[int, Field(ge=1, le=64)]
@@ -237,6 +241,9 @@ class Utp(Table):
     """How losses are found before the timer finds them."""
     stale_acks: Annotated[int, Field(ge=0, le=1024)]
     """How far behind the oldest unacknowledged packet an acknowledgement number may lie."""
+    masked_bytes_only: bool
+    """Whether, where an acknowledgement has a mask, the window hears of the bytes that the mask
+    delivers alone, and not of those that the number does."""
     idle_timer: Annotated[
         Literal["off", "backing-off", "steady"],
         _was_bool("off", "backing-off", Literal["off", "backing-off", "steady"]),

@@ -104,6 +104,10 @@ pub struct Ack {
     pub now: Time,
     /// Bytes newly delivered (acknowledged or SACKed). 0 for a packet that brings a delay only.
     pub acked: u64,
+    /// Bytes that it delivered besides and that do not count: uTP's [`masked_bytes_only`].
+    ///
+    /// [`masked_bytes_only`]: crate::utp::Config::masked_bytes_only
+    pub uncounted: u64,
     /// The latest round-trip sample, if this acknowledgement gave one: the least of those of the
     /// packets that it acknowledges.
     pub rtt: Option<Span>,
@@ -312,6 +316,7 @@ pub(crate) mod tests {
         Ack {
             now: Time::START,
             acked,
+            uncounted: 0,
             rtt: None,
             one_way_delay: None,
             opposite_delay: None,

@@ -80,6 +80,9 @@ pub struct Config {
     /// with others are ignored, as forged. A small value rejects forged acknowledgements; with much
     /// reordering and data both ways, it also drops genuine packets that were overtaken.
     pub stale_acks: u32,
+    /// Whether the window hears only of the bytes that the mask delivers where an acknowledgement has one, and
+    /// not of those that its number does.
+    pub masked_bytes_only: bool,
     /// Whether the retransmission timer goes on when nothing is in flight.
     pub idle_timer: IdleTimer,
     /// How the receiver acknowledges packets that arrived out of order.
@@ -269,9 +272,14 @@ pub enum Backoff {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossDetection {
-    /// The packet after the acknowledgement number is lost when this many STATE packets in a row
+    /// The packet after the acknowledgement number is lost when this many STATE packets
     /// repeat the number; 0 counts none. Other packets do not count: they are sent for their data.
     pub duplicate_acks: u32,
+    /// Whether a repeated number counts whatever window comes with it; otherwise one with a window that has
+    /// opened is news (RFC 5681, section 2, definition of a duplicate).
+    pub any_window: bool,
+    /// Whether the count begins anew with any other packet (libutp), or only when something is acknowledged.
+    pub in_a_row: bool,
     /// A packet is lost when a mask acknowledges at least this many later ones; 0 reads
     /// no masks.
     pub sacked_after: u32,

@@ -82,6 +82,9 @@ pub fn libutp() -> Config {
         loss_detection: LossDetection {
             // There is no resending on plain duplicates, only on masks (selective_ack).
             duplicate_acks: 0,
+            // utp_process_incoming: duplicate_ack, for probes of the path
+            any_window: true,
+            in_a_row: true,
             // DUPLICATE_ACKS_BEFORE_RESEND
             sacked_after: 3,
             resends_per_ack: 4,
@@ -89,6 +92,7 @@ pub fn libutp() -> Config {
         },
         // ACK_NR_ALLOWED_WINDOW
         stale_acks: 3,
+        masked_bytes_only: false,
         idle_timer: IdleTimer::BackingOff,
         // send_ack: four bytes, 14 + 16 packets
         sack: SackPolicy::Fixed { bytes: 4 },
@@ -185,11 +189,16 @@ pub fn libtorrent() -> Config {
         loss_detection: LossDetection {
             // dup_ack_limit; parse_sack: more than so many of a mask; five packets of one
             duplicate_acks: 3,
+            // incoming_packet: m_duplicate_acks; maybe_inc_acked_seq_nr ends it
+            any_window: true,
+            in_a_row: false,
             sacked_after: 4,
             resends_per_ack: 5,
             // send_pkt, tick: m_fast_resend_seq_nr goes past what is resent
             after_timeout: false,
         },
+        // incoming_packet: parse_sack returns acked_bytes anew
+        masked_bytes_only: true,
         // tick: with nothing in flight, m_num_timeouts stays
         idle_timer: IdleTimer::Steady,
         // write_sack: as long as the buffer of disorder
@@ -219,6 +228,8 @@ pub fn rfc6817() -> Config {
         data_retries: 15,
         loss_detection: LossDetection {
             duplicate_acks: 3,
+            any_window: false,
+            in_a_row: true,
             sacked_after: 3,
             resends_per_ack: 4,
             after_timeout: true,
@@ -252,6 +263,8 @@ pub fn alpha1() -> Config {
         packet_size: PacketSize::Fixed { bytes: 350 },
         loss_detection: LossDetection {
             duplicate_acks: 3,
+            any_window: false,
+            in_a_row: true,
             sacked_after: 3,
             resends_per_ack: 4,
             after_timeout: true,
@@ -284,6 +297,8 @@ pub fn beta1() -> Config {
         // Reordering by 40 ms left it unmoved (rossi2010, figure 3b).
         loss_detection: LossDetection {
             duplicate_acks: 0,
+            any_window: true,
+            in_a_row: true,
             sacked_after: 32,
             resends_per_ack: 4,
             after_timeout: true,

@@ -133,6 +133,7 @@ impl Rig {
         let mut ack = Ack {
             now: self.now,
             acked: 0,
+            uncounted: 0,
             rtt: None,
             one_way_delay: None,
             opposite_delay: None,

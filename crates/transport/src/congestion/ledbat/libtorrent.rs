@@ -75,7 +75,8 @@ impl Libtorrent {
             cwnd.slow_start = false;
         }
         let (acked, in_flight) = (ack.acked as f64, ack.in_flight as f64);
-        if in_flight + cwnd.packet <= cwnd.bytes.trunc() {
+        // m_bytes_in_flight + acked_bytes: what was left out of the second is gone from the first.
+        if in_flight - ack.uncounted as f64 + cwnd.packet <= cwnd.bytes.trunc() {
             return;
         }
         let increase = f64::from(self.table.max_increase_bytes);
@@ -205,6 +206,9 @@ mod tests {
         assert_eq!(socket.window(), 10_000, "what was in flight left room for a packet");
         socket.on_ack(&acked(200_000, 9000));
         assert_eq!(socket.window(), 10_000, "in both directions");
+        let ack = Ack { uncounted: 1000, ..acked(200_000, 10_000) };
+        socket.on_ack(&ack);
+        assert_eq!(socket.window(), 10_000, "what did not count has left");
         for _ in 0..1000 {
             socket.on_ack(&acked(1_000_000, 10_000));
         }

@@ -181,6 +181,7 @@ impl Sender {
         self.controller.on_ack(&Ack {
             now,
             acked: delivery.bytes,
+            uncounted: 0,
             rtt,
             // An acknowledgement that does not advance echoes what came before the gap (RFC 7323).
             one_way_delay: (self.timestamps && advanced)

@@ -37,7 +37,7 @@ impl Sender {
         let ack = sequence::unwrap(first, packet.ack_nr);
         self.count_duplicates(config, now, packet, ack);
         let in_flight = self.send_queue.in_flight;
-        let mut delivery = Delivery { bytes: 0, rtt: None, any: false, newest: None };
+        let mut delivery = Delivery { bytes: 0, uncounted: 0, rtt: None, any: false, newest: None };
         let mut seq = first;
         while seq <= ack {
             self.deliver(config, now, seq, &mut delivery);
@@ -45,6 +45,9 @@ impl Sender {
         }
         let masked = !packet.sack.is_empty() && config.loss_detection.sacked_after > 0;
         if masked {
+            if config.masked_bytes_only {
+                delivery.uncounted = delivery.bytes;
+            }
             // Bits of the last mask for the same gap have been counted.
             let known = if self.masked.0 == ack { self.masked.1 } else { Sack::NONE };
             for index in packet.sack.beyond(&known) {
@@ -128,7 +131,8 @@ impl Sender {
         }
         self.controller.on_ack(&Ack {
             now,
-            acked: delivery.bytes,
+            acked: delivery.bytes - delivery.uncounted,
+            uncounted: delivery.uncounted,
             rtt: delivery.rtt,
             one_way_delay,
             opposite_delay,
@@ -150,14 +154,13 @@ impl Sender {
 
     #[inline]
     fn count_duplicates(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64) {
-        let first = self.send_queue.first();
+        let (first, detection) = (self.send_queue.first(), &config.loss_detection);
         let repeats = packet.kind == PacketKind::State
             && ack + 1 == first
             && !self.send_queue.is_empty()
-            // An opened window is news.
-            && u64::from(packet.window) <= self.peer_window.bytes();
+            && (detection.any_window || u64::from(packet.window) <= self.peer_window.bytes());
         if !repeats {
-            if ack >= first || packet.kind != PacketKind::State {
+            if ack >= first || (detection.in_a_row && packet.kind != PacketKind::State) {
                 self.duplicates = 0;
             }
             return;
@@ -268,6 +271,8 @@ impl Sender {
 /// What an acknowledgement delivered.
 struct Delivery {
     bytes: u64,
+    /// The part of them that the controller does not hear of.
+    uncounted: u64,
     /// The least round trip of packets that were sent once.
     rtt: Option<Span>,
     any: bool,

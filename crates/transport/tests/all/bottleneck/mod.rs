@@ -226,6 +226,7 @@ impl Bottleneck {
         flow.controller.on_ack(&Ack {
             now,
             acked: packet,
+            uncounted: 0,
             rtt: Some(rtt),
             one_way_delay: Some(one_way),
             opposite_delay: None,

@@ -454,6 +454,58 @@ fn a_mask_resends_the_gaps_and_counts_only_these() {
     assert_eq!(resent, [data[0].seq_nr, data[2].seq_nr], "two for one acknowledgement");
 }
 
+/// Whether three packets that repeat a number make a loss: such that open the window are no duplicates for TCP
+/// (RFC 5681), and such with another packet between them none for libutp; libtorrent counts both.
+#[test]
+fn duplicates_count_by_their_windows_and_what_came_between() {
+    let resent = |any_window, in_a_row, opening: u32, data_between: bool| {
+        let mut config = Config { sack: SackPolicy::Off, ..small(20) };
+        config.loss_detection.duplicate_acks = 3;
+        config.loss_detection.any_window = any_window;
+        config.loss_detection.in_a_row = in_a_row;
+        let mut pair = Pair::new(config);
+        let data = pair.write(1000);
+        let repeats = pair.answer(&data[1..2])[0];
+        assert_eq!(repeats.kind, PacketKind::State);
+        let mut again = Vec::new();
+        for number in 0..3 {
+            if data_between && number == 2 {
+                let carries = Packet { kind: PacketKind::Data, len: 10, ..repeats };
+                pair.caller.receive(pair.now, &carries);
+            }
+            let window = repeats.window + opening * number;
+            let seq_nr = repeats.seq_nr + u16::from(data_between && number == 2);
+            pair.caller.receive(pair.now, &Packet { window, seq_nr, ..repeats });
+            again.extend(said(&mut pair.caller, pair.now));
+        }
+        again.iter().any(|packet| packet.seq_nr == data[0].seq_nr)
+    };
+    for switch in [false, true] {
+        assert!(resent(switch, true, 0, false), "plain ones count");
+        assert_eq!(resent(switch, true, 1, false), switch, "windows that open");
+        assert_eq!(resent(true, switch, 0, true), !switch, "data between them");
+    }
+}
+
+/// libtorrent: where an acknowledgement has a mask, what its number acknowledges adds nothing to the window.
+#[test]
+fn a_mask_hides_what_the_number_acknowledges_from_the_window() {
+    let grown = |masked_bytes_only| {
+        let mut pair = Pair::new(Config { masked_bytes_only, ..libtorrent_with(20) });
+        let data = pair.write(40_000);
+        pair.now += RTT;
+        // One is late; the acknowledgement of the three before it comes with a mask.
+        let reply = *pair.answer(&[data[0], data[1], data[2], data[4]]).last().expect("one");
+        assert_eq!((reply.ack_nr, reply.sack.iter().count()), (data[2].seq_nr, 1));
+        let before = pair.caller.stats().cwnd;
+        pair.caller.receive(pair.now, &reply);
+        pair.caller.stats().cwnd - before
+    };
+    // 3000 bytes for a whole flight of 2000.
+    assert_eq!(grown(false), 600, "four packets");
+    assert_eq!(grown(true), 150, "the one of the mask");
+}
+
 /// What a connection keeps in memory: packets that may have to be sent again, and those out of order.
 #[test]
 fn packets_held_are_those_not_acknowledged_and_those_out_of_order() {

@@ -108,6 +108,9 @@ fn variants() -> Vec<(String, Config)> {
     switch("paced", &|config| config.pacing = Pacing::Fq);
     switch("no masks", &|config| config.sack = SackPolicy::Off);
     switch("three duplicates", &|config| config.loss_detection.duplicate_acks = 3);
+    switch("duplicates as TCP's", &|config| config.loss_detection.any_window = false);
+    switch("duplicates in a row", &|config| config.loss_detection.in_a_row = true);
+    switch("masks count alone", &|config| config.masked_bytes_only = true);
     switch("Nagle", &|config| config.nagle = Nagle::Minshall);
     switch("no Nagle", &|config| config.nagle = Nagle::Off);
     switch("packets of 350", &|config| config.packet_size = PacketSize::Fixed { bytes: 350 });
