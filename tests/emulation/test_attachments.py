@@ -66,5 +66,8 @@ def test_hosts_receive_on_other_processors_than_the_emulator_s(
     assert lab["steered"]
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000
-    assert transfer["goodput_bps"] < 9.7e6, "how much less is this machine's hour"
     assert sum(row["unmodelled_drops"] for row in tables["emulation"]) == 0
+    (played,) = tables["run"]
+    if played["outcome"] == "invalid":
+        pytest.skip(f"this machine was late: {played['reason']}")
+    assert 8e6 < transfer["goodput_bps"] < 9.7e6
