@@ -210,6 +210,18 @@ pub fn libtorrent() -> Config {
     }
 }
 
+/// Losses are found as in TCP: by three duplicates (RFC 5681), or three later packets of a mask.
+fn found_as_in_tcp() -> LossDetection {
+    LossDetection {
+        duplicate_acks: 3,
+        any_window: false,
+        in_a_row: true,
+        sacked_after: 3,
+        resends_per_ack: 4,
+        after_timeout: true,
+    }
+}
+
 /// RFC 6817 on uTP's wire: whatever the RFC says; where it is silent, TCP's habits.
 pub fn rfc6817() -> Config {
     Config {
@@ -226,14 +238,7 @@ pub fn rfc6817() -> Config {
         timer_grain_ns: Span::ZERO,
         syn_retries: 6,
         data_retries: 15,
-        loss_detection: LossDetection {
-            duplicate_acks: 3,
-            any_window: false,
-            in_a_row: true,
-            sacked_after: 3,
-            resends_per_ack: 4,
-            after_timeout: true,
-        },
+        loss_detection: found_as_in_tcp(),
         idle_timer: IdleTimer::Off,
         sack: SackPolicy::AsNeeded,
         acknowledge_end_twice: false,
@@ -261,14 +266,7 @@ pub fn alpha1() -> Config {
         name: "alpha1".into(),
         ledbat: Some(ledbat::alpha1()),
         packet_size: PacketSize::Fixed { bytes: 350 },
-        loss_detection: LossDetection {
-            duplicate_acks: 3,
-            any_window: false,
-            in_a_row: true,
-            sacked_after: 3,
-            resends_per_ack: 4,
-            after_timeout: true,
-        },
+        loss_detection: found_as_in_tcp(),
         ..libutp_2010()
     }
 }
