@@ -1,6 +1,10 @@
 """The command `flashcrowd` as a process: `python -m flashcrowd` and the installed script."""
 
+import atexit
+import os
+import signal
 import sys
+from contextlib import suppress
 
 from flashcrowd.cli import main
 
@@ -19,10 +23,40 @@ class _NoPandas:
             raise ModuleNotFoundError("no command needs it", name=name)
 
 
+class _End:
+    """Ends the process when all that asked to be called at its end has been.
+
+    The interpreter would now take itself down, and whatever thread of pyarrow or Dask then still
+    lets go of an object of Python's is ended within C++ (`PyThread_exit_thread`, before Python
+    3.14), which aborts the process: status -6, rarely, of a command that had done all it should.
+
+    Attributes:
+        status: the exit status; at first that of an exception that nobody takes.
+    """
+
+    status: int = 1
+
+    def __call__(self) -> None:
+        """For `atexit`: what was registered first is called last."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody takes it
+                stream.flush()
+        os._exit(self.status)
+
+
 def command() -> None:
     """Runs the command line in a process that is the command's alone."""
+    end = _End()
+    atexit.register(end)
     sys.meta_path.insert(0, _NoPandas)
-    main()
+    try:
+        main()
+    except SystemExit as left:
+        end.status = left.code if isinstance(left.code, int) else int(left.code is not None)
+        raise
+    except KeyboardInterrupt:
+        end.status = 128 + signal.SIGINT
+        raise
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ def command(*words: object, **options) -> subprocess.Popen[str]:
     # Without what readline, which pytest imports, tells child processes of a terminal.
     size = ("COLUMNS", "LINES")
     options.setdefault("env", {k: v for k, v in os.environ.items() if k not in size})
+    # A process that aborts says what its threads were at.
+    options["env"] = {"PYTHONFAULTHANDLER": "1", **options["env"]}
     return subprocess.Popen(
         [sys.executable, "-m", "flashcrowd", *map(str, words)],
         stdout=subprocess.PIPE,
