@@ -149,6 +149,8 @@ class Stack(Table):
     """Largest super-segment handed to the network card to cut up; "0 B" for none."""
     tso_push: bool
     """PSH on the last segment of what the kernel sends in one piece (Linux: TSO packets)."""
+    tso_defer: bool
+    """Wait for room for such a piece if the next acknowledgement makes it (Linux)."""
     syn_retries: Retries
     """How often a SYN is repeated before the connection fails."""
     data_retries: Retries

@@ -98,6 +98,10 @@ pub struct Config {
     /// they leave one by one. A receiver that has read all then acknowledges it at once (tcp_measure_rcv_mss,
     /// since 6.7), and not with the next one.
     pub tso_push: bool,
+    /// Cut TSO packets from buffers of 64 KiB, and wait for room for a whole one behind what was just sent, if the
+    /// next acknowledgement is expected within a millisecond (Linux: tcp_tso_should_defer, as since 6.18), also
+    /// where their segments leave one by one.
+    pub tso_defer: bool,
     /// How often a SYN is retransmitted before the connection fails.
     pub syn_retries: u32,
     /// How often in a row the timer may resend data before the connection fails.

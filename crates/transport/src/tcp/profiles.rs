@@ -61,6 +61,7 @@ pub fn linux_2_6() -> Config {
         idle_restart: true,
         tso_bytes: 0,
         tso_push: false,
+        tso_defer: false,
         syn_retries: 5,
         data_retries: 15,
         time_wait_ns: Span::from_secs(60),
@@ -88,6 +89,7 @@ pub fn linux_6() -> Config {
         },
         right_sizing: RightSizing::Linux6_16,
         tso_push: true,
+        tso_defer: false,
         syn_retries: 6,
         ..linux_2_6()
     }
@@ -142,6 +144,7 @@ pub fn windows_xp() -> Config {
         idle_restart: true,
         tso_bytes: 0,
         tso_push: false,
+        tso_defer: false,
         syn_retries: 2,
         data_retries: 5,
         time_wait_ns: Span::from_secs(240),
@@ -204,6 +207,7 @@ pub fn ns2_tcp() -> Config {
         idle_restart: true,
         tso_bytes: 0,
         tso_push: false,
+        tso_defer: false,
         syn_retries: 10,
         data_retries: 100,
         time_wait_ns: Span::from_secs(1),

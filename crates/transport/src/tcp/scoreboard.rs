@@ -79,6 +79,10 @@ impl Scoreboard {
     pub(super) fn second(&self) -> Option<&Sent> {
         self.sent.later.front()
     }
+    /// When the oldest segment was sent last.
+    pub(super) fn oldest_sent_at(&self) -> Option<Time> {
+        self.sent.get(0).map(|sent| sent.sent_at)
+    }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]
     pub(super) fn in_flight(&self, outstanding: u64) -> u64 {

@@ -67,16 +67,53 @@ fn the_last_segment_of_a_tso_packet_is_pushed() {
     assert!(pushed(&mut old).is_empty());
 }
 
-/// A TSO packet of 64 KiB in segments of 256 bytes would have one more than are counted.
+/// A TSO packet of 64 KiB in segments of 256 bytes would have one more than are counted. A buffer of the kernel has
+/// 65,215 bytes at most, and a TSO packet ends where it does: 65 segments of 1000 bytes are 32 pairs and one that is
+/// not pushed, and 300 of 256 bytes are 254 and 46.
 #[test]
-fn small_segments_are_pushed_after_255() {
-    let config = Config { mtu_bytes: 296, initial_window_segments: 300, ..linux() };
-    let mut script = Script::new(config, Span::from_millis(1));
-    script.write(1_000_000);
-    let sent = script.poll();
-    assert_eq!(sent.len(), 300);
-    let pushed = (0..300).filter(|&n| sent[n].flags.contains(Flags::PSH));
-    assert_eq!(pushed.collect::<Vec<_>>(), [254, 299]);
+fn a_tso_packet_has_255_segments_or_what_a_buffer_has() {
+    let pushed = |config: Config, rtt: Span| -> Vec<usize> {
+        let mut script = Script::new(config, rtt);
+        script.write(1_000_000);
+        let sent = script.poll();
+        (0..sent.len()).filter(|&n| sent[n].flags.contains(Flags::PSH)).collect()
+    };
+    let near = Span::from_millis(1);
+    let small = Config { mtu_bytes: 296, initial_window_segments: 300, ..linux() };
+    assert_eq!(pushed(small.clone(), near), [254, 299]);
+    assert_eq!(pushed(Config { tso_defer: true, ..small }, near), [253, 299]);
+    let pairs = Config { initial_window_segments: 70, tso_defer: true, ..linux() };
+    let odd = (1..64).step_by(2).chain([66, 68]);
+    assert_eq!(pushed(pairs, RTT), odd.collect::<Vec<_>>());
+}
+
+/// Linux: tcp_tso_should_defer. Behind a pair that was just sent, a segment waits for a second one.
+#[test]
+fn an_odd_segment_waits_for_another() {
+    for (tso_defer, expected) in [(true, [2, 2, 1, 2]), (false, [3, 1, 1, 3])] {
+        let mut script = Script::new(Config { tso_defer, ..linux() }, RTT);
+        assert_eq!(script.window(10_000).ack(0).write(1_000_000).count(), 10);
+        script.quiet(100);
+        let sent = [3000, 4000, 5000, 8000].map(|ack| {
+            let count = script.ack(ack).count();
+            script.quiet(2);
+            count
+        });
+        assert_eq!(sent, expected);
+    }
+}
+
+/// It does not where the next acknowledgement is more than a millisecond away.
+#[test]
+fn an_odd_segment_does_not_wait_for_long() {
+    for (away_ms, expected) in [(0, 2), (1, 2), (2, 3)] {
+        let mut script = Script::new(Config { tso_defer: true, ..linux() }, RTT);
+        assert_eq!(script.window(10_000).ack(0).write(2000).count(), 2);
+        script.quiet(away_ms).write(1_000_000);
+        assert_eq!(script.count(), 8);
+        script.quiet(100 - away_ms).window(11_000).ack(2000);
+        assert_eq!(script.count(), expected, "{away_ms} ms");
+    }
 }
 
 /// packetdrill, slow-start-app-limited: 9 packets out of 10 end at 18, 10 packets at 20.

@@ -106,8 +106,9 @@ pub(super) struct Sender {
     /// The kind of ECN feedback, and whether CWR is to be sent.
     feedback: Feedback,
     cwr_due: bool,
-    /// Segments of the present TSO packet that are still to be sent.
+    /// Segments of the present TSO packet that are still to be sent, and of the buffer (skb) that it is cut from.
     tso_left: u8,
+    skb_left: u8,
     /// Duplicate acknowledgements of `snd_una` (without SACK).
     duplicates: u32,
     /// The largest congestion window so far, which the send buffer follows.
@@ -172,6 +173,7 @@ impl Sender {
             cep: 0,
             cwr_due: false,
             tso_left: 0,
+            skb_left: 0,
             paced: Paced::new(config.controller, config.pacing, now),
             phase: Phase::Open,
             duplicates: 0,

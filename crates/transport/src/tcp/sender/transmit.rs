@@ -10,6 +10,15 @@ use flashcrowd_base::{Span, Time};
 /// How long a super-segment waits to become longer (Linux 2.6: a tick).
 const DEFERRAL: Span = Span::from_millis(1);
 
+/// For how long after the last segment a TSO packet may wait for room (Linux: tcp_tso_should_defer).
+const SENT_RECENTLY: Span = Span::from_millis(1);
+
+/// For how long it waits for the next acknowledgement at most.
+const SOON: Span = Span::from_millis(1);
+
+/// Bytes that the kernel keeps in one buffer (skb) at most: sk_gso_max_size less MAX_TCP_HEADER.
+const LONGEST_SKB: u64 = (1 << 16) - 321;
+
 /// Bytes of a TSO packet at most (Linux: sk_gso_max_size), and the microseconds of round trip with each of
 /// which the part of them halves that needs no pacing rate, as a power of two (tcp_tso_rtt_log).
 const LONGEST_TSO_PACKET: u64 = 1 << 16;
@@ -153,13 +162,21 @@ impl Sender {
             if !ends && self.nagle_defers(config, outstanding) {
                 return None;
             }
+            self.skb_left = 0;
         }
         let fin = self.closed && len == unsent;
-        let pushes = config.tso_push
-            && (len > mss
-                || (len == mss
-                    && self.paced.is_none()
-                    && self.ends_tso_packet(now, unsent.min(offered).min(room))));
+        let mut pushes = len > mss;
+        if len == mss && (config.tso_push || config.tso_defer) && self.paced.is_none() {
+            if self.tso_left > 0 && self.last_sent == now {
+                self.tso_left -= 1;
+                pushes = self.tso_left == 0;
+            } else if !self.begin_tso_packet(config, now, unsent, offered, room) {
+                self.limited_now |= room < offered;
+                return None;
+            }
+            self.skb_left = self.skb_left.saturating_sub(1);
+        }
+        let pushes = pushes && config.tso_push;
         let mut burst = self.emit(config, now, len as u32, fin);
         if pushes {
             burst.flags |= Flags::PSH;
@@ -170,23 +187,66 @@ impl Sender {
         Some(burst)
     }
 
-    /// Whether the full segment that is sent next ends a TSO packet of several, of which the kernel may send
-    /// `limit` bytes now. They leave one by one here, and belong together by the instant at which they do.
+    /// Decides on the next TSO packet, of full segments; `false` to wait until it may be longer. They leave one by
+    /// one here, and belong together by the instant at which they do.
     #[inline]
-    fn ends_tso_packet(&mut self, now: Time, limit: u64) -> bool {
-        if self.tso_left > 0 && self.last_sent == now {
-            self.tso_left -= 1;
-            return self.tso_left == 0;
-        }
+    fn begin_tso_packet(
+        &mut self,
+        config: &Config,
+        now: Time,
+        unsent: u64,
+        offered: u64,
+        room: u64,
+    ) -> bool {
         let mss = u64::from(self.mss);
-        self.tso_left = if limit < 2 * mss {
+        let limit = offered.min(room);
+        let mut possible = limit.min(unsent);
+        if config.tso_defer {
+            let head = unsent.min(self.head_buffer());
+            let recent = now.since(self.last_sent) <= SENT_RECENTLY;
+            if head > mss && recent && self.tso_should_defer(now, head, unsent, limit) {
+                return false;
+            }
+            possible = limit.min(head);
+        }
+        self.tso_left = if possible < 2 * mss {
             0
-        } else if limit < 3 * mss {
+        } else if possible < 3 * mss {
             1
         } else {
-            self.tso_segments().min(limit / mss) as u8 - 1
+            self.tso_segments().min(possible / mss) as u8 - 1
         };
-        false
+        true
+    }
+
+    /// Bytes that are left of the buffer at the head of the queue, of full segments: a TSO packet ends where it does.
+    fn head_buffer(&mut self) -> u64 {
+        let mss = u64::from(self.mss);
+        if self.skb_left == 0 {
+            let half = u64::from(self.largest_window / 2); // Linux: tcp_bound_to_half_wnd
+            self.skb_left = (LONGEST_SKB.min(half) / mss).clamp(1, u8::MAX.into()) as u8;
+        }
+        u64::from(self.skb_left) * mss
+    }
+
+    /// Linux: tcp_tso_should_defer, of a sender that has just sent something.
+    fn tso_should_defer(&self, now: Time, head: u64, unsent: u64, limit: u64) -> bool {
+        let mss = u64::from(self.mss);
+        if matches!(self.phase, Phase::Recovery | Phase::Loss)
+            || limit >= self.window().min(self.peer_window()) / 3
+            || (limit >= 2 * mss && limit >= self.tso_segments() * mss)
+        {
+            return false;
+        }
+        // All of a buffer fits, and nothing will be added to it.
+        if if unsent > head { limit >= head } else { limit > head && self.closed } {
+            return false;
+        }
+        // Is the next acknowledgement expected soon? (Since 6.18; before, when the oldest segment had left half a
+        // round trip ago.)
+        let srtt = self.rtt.smoothed();
+        let soon = SOON.min(srtt / 2);
+        self.board.oldest_sent_at().is_some_and(|at| at + srtt <= now + soon)
     }
 
     /// The most segments of a TSO packet: what a millisecond brings at the pacing rate, and more where the
