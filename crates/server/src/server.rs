@@ -401,7 +401,8 @@ mod tests {
             assert!(cut.starts_with(&format!("HTTP/1.1 {status} ")), "{}", &cut[..300]);
             assert!(cut.len() < LENGTH && !cut.ends_with("0\r\n\r\n"));
             let whole = get(address, "/good", "").await;
-            assert!(whole.starts_with("HTTP/1.1 200 ") && whole.len() > LENGTH);
+            assert!(whole.starts_with("HTTP/1.1 200 "), "{reader:?}: {whole:.300}");
+            assert!(whole.len() > LENGTH, "{reader:?}: {} bytes", whole.len());
         }
         assert!(desk.overview().counters.errors >= 4);
         handle.stop();
