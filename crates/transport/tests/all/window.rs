@@ -45,26 +45,27 @@ fn what_is_about_to_be_sent_is_what_is_sent() {
     assert_eq!(sent, [(1000, 1), (1000, 1), (500, 1)]);
 }
 
+/// Which segments are pushed, by their numbers in a stream of segments of `mss` bytes.
+fn pushed(sent: &[Segment], mss: u64) -> Vec<u64> {
+    let pushed = sent.iter().filter(|segment| segment.flags.contains(Flags::PSH));
+    pushed.map(|segment| segment.seq / mss).collect()
+}
+
 /// Linux: tcp_transmit_skb sets PSH on TSO packets of several segments, which tcp_tso_autosize makes as long as a
 /// millisecond at the pacing rate, two segments at least, and longer where the round trip is short.
 #[test]
 fn the_last_segment_of_a_tso_packet_is_pushed() {
-    let pushed = |script: &mut Script| -> Vec<u64> {
-        let sent = script.poll();
-        let pushed = sent.iter().filter(|segment| segment.flags.contains(Flags::PSH));
-        pushed.map(|segment| segment.seq / 1000).collect()
-    };
     let mut script = Script::new(linux(), RTT);
     script.write(1_000_000);
-    assert_eq!(pushed(&mut script), [1, 3, 5, 7, 9]);
+    assert_eq!(pushed(&script.poll(), 1000), [1, 3, 5, 7, 9]);
     script.quiet(100).ack(1000);
-    assert_eq!(pushed(&mut script), [11]);
+    assert_eq!(pushed(&script.poll(), 1000), [11]);
     let mut near = Script::new(linux(), Span::from_millis(1));
     near.write(1_000_000);
-    assert_eq!(pushed(&mut near), [9]);
+    assert_eq!(pushed(&near.poll(), 1000), [9]);
     let mut old = Script::new(profile(profiles::linux_2_6()), RTT);
     old.write(1_000_000);
-    assert!(pushed(&mut old).is_empty());
+    assert!(pushed(&old.poll(), 1000).is_empty());
 }
 
 /// A TSO packet of 64 KiB in segments of 256 bytes would have one more than are counted. A buffer of the kernel has
@@ -72,19 +73,17 @@ fn the_last_segment_of_a_tso_packet_is_pushed() {
 /// not pushed, and 300 of 256 bytes are 254 and 46.
 #[test]
 fn a_tso_packet_has_255_segments_or_what_a_buffer_has() {
-    let pushed = |config: Config, rtt: Span| -> Vec<usize> {
-        let mut script = Script::new(config, rtt);
-        script.write(1_000_000);
-        let sent = script.poll();
-        (0..sent.len()).filter(|&n| sent[n].flags.contains(Flags::PSH)).collect()
-    };
-    let near = Span::from_millis(1);
-    let small = Config { mtu_bytes: 296, initial_window_segments: 300, ..linux() };
-    assert_eq!(pushed(small.clone(), near), [254, 299]);
-    assert_eq!(pushed(Config { tso_defer: true, ..small }, near), [253, 299]);
-    let pairs = Config { initial_window_segments: 70, tso_defer: true, ..linux() };
+    for (tso_defer, last) in [(false, [254, 299]), (true, [253, 299])] {
+        let config = Config { mtu_bytes: 296, initial_window_segments: 300, tso_defer, ..linux() };
+        let mut script = Script::new(config, Span::from_millis(1));
+        let sent = script.write(1_000_000).poll();
+        assert_eq!(sent.len(), 300);
+        assert_eq!(pushed(&sent, 256), last);
+    }
+    let config = Config { initial_window_segments: 70, tso_defer: true, ..linux() };
     let odd = (1..64).step_by(2).chain([66, 68]);
-    assert_eq!(pushed(pairs, RTT), odd.collect::<Vec<_>>());
+    let sent = Script::new(config, RTT).write(1_000_000).poll();
+    assert_eq!(pushed(&sent, 1000), odd.collect::<Vec<_>>());
 }
 
 /// Linux: tcp_tso_should_defer. Behind a pair that was just sent, a segment waits for a second one.

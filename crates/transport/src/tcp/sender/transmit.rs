@@ -170,7 +170,7 @@ impl Sender {
             if self.tso_left > 0 && self.last_sent == now {
                 self.tso_left -= 1;
                 pushes = self.tso_left == 0;
-            } else if !self.begin_tso_packet(config, now, unsent, offered, room) {
+            } else if !self.begin_tso_packet(config, now, unsent, offered.min(room)) {
                 self.limited_now |= room < offered;
                 return None;
             }
@@ -187,19 +187,11 @@ impl Sender {
         Some(burst)
     }
 
-    /// Decides on the next TSO packet, of full segments; `false` to wait until it may be longer. They leave one by
-    /// one here, and belong together by the instant at which they do.
+    /// Decides on the next TSO packet, of full segments, where `limit` bytes may be sent; `false` to wait until it may
+    /// be longer. They leave one by one here, and belong together by the instant at which they do.
     #[inline]
-    fn begin_tso_packet(
-        &mut self,
-        config: &Config,
-        now: Time,
-        unsent: u64,
-        offered: u64,
-        room: u64,
-    ) -> bool {
+    fn begin_tso_packet(&mut self, config: &Config, now: Time, unsent: u64, limit: u64) -> bool {
         let mss = u64::from(self.mss);
-        let limit = offered.min(room);
         let mut possible = limit.min(unsent);
         if config.tso_defer {
             let head = unsent.min(self.head_buffer());
@@ -232,14 +224,15 @@ impl Sender {
     /// Linux: tcp_tso_should_defer, of a sender that has just sent something.
     fn tso_should_defer(&self, now: Time, head: u64, unsent: u64, limit: u64) -> bool {
         let mss = u64::from(self.mss);
-        if matches!(self.phase, Phase::Recovery | Phase::Loss)
+        if !self.is_lossless()
             || limit >= self.window().min(self.peer_window()) / 3
             || (limit >= 2 * mss && limit >= self.tso_segments() * mss)
         {
             return false;
         }
         // All of a buffer fits, and nothing will be added to it.
-        if if unsent > head { limit >= head } else { limit > head && self.closed } {
+        let complete = if unsent > head { limit >= head } else { limit > head && self.closed };
+        if complete {
             return false;
         }
         // Is the next acknowledgement expected soon? (Since 6.18; before, when the oldest segment had left half a
