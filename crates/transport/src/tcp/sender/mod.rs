@@ -101,7 +101,6 @@ pub(super) struct Sender {
     backoff: u8,
     retries: u8,
     tlp_is_retrans: bool,
-    reordering_seen: bool,
     timestamps: bool,
     /// The kind of ECN feedback, and whether CWR is to be sent.
     feedback: Feedback,
@@ -124,6 +123,7 @@ pub(super) struct Sender {
     deferred_since: Time,
     /// Reordering degree in segments (Linux: tp->reordering).
     reordering: u16,
+    reordering_seen: bool,
     /// The counter of marked packets (s.cep of RFC 9768).
     cep: u8,
     /// Packets that arrived marked, by accurate feedback (Linux: delivered_ce).
