@@ -68,43 +68,25 @@ impl Metered {
     ) -> Poll<io::Result<usize>> {
         match slices.iter().position(|slice| self.refers(slice)) {
             None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
-            Some(0) => self.poll_with(context, slices[0].len(), || {
-                self.memory_file.send(&self.stream, &slices[0])
-            }),
+            Some(0) => self.poll_with(context, || self.memory_file.send(&self.stream, &slices[0])),
             // What follows belongs into the same packets.
-            Some(next) => {
-                let length = slices[..next].iter().map(|slice| slice.len()).sum();
-                self.poll_with(context, length, || {
-                    SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
-                })
-            }
+            Some(next) => self.poll_with(context, || {
+                SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
+            }),
         }
     }
 
-    /// Tries it when the socket has room. One that takes a part is full, and is tried again when it says that it has room: tokio's
-    /// own writes do the same.
+    /// Tries it while the socket has room, until it says that it has none. A part that it took is no sign of that: a signal to the
+    /// thread cuts a `sendfile` short, and then epoll has nothing to tell.
     fn poll_with(
         &self,
         context: &mut Context<'_>,
-        length: usize,
         send: impl Fn() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
-            let mut part = 0;
-            let outcome = self.stream.try_io(Interest::WRITABLE, || match send()? {
-                sent if 0 < sent && sent < length => {
-                    part = sent;
-                    Err(io::ErrorKind::WouldBlock.into())
-                }
-                sent => Ok(sent),
-            });
-            match outcome {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if part > 0 {
-                        return Poll::Ready(Ok(part));
-                    }
-                }
+            match self.stream.try_io(Interest::WRITABLE, &send) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 outcome => return Poll::Ready(outcome),
             }
         }
@@ -187,5 +169,29 @@ impl AsyncWrite for Metered {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    /// As a `sendfile` that a signal cuts short: epoll does not say again that there is room.
+    #[tokio::test]
+    async fn a_socket_that_took_a_part_is_tried_again_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (client, accepted) =
+            tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        let memory_file = MemoryFile::new(4096, 1).unwrap();
+        let patience = Duration::from_secs(60);
+        let metered = Metered::new(accepted.unwrap().0, memory_file, Arc::default(), patience);
+        for sent in [61_440, 4096] {
+            let taken = poll_fn(|context| metered.poll_with(context, || Ok(sent)));
+            assert_eq!(timeout(Duration::from_secs(10), taken).await.unwrap().unwrap(), sent);
+        }
+        drop(client);
     }
 }
