@@ -89,7 +89,7 @@ pub fn linux_6() -> Config {
         },
         right_sizing: RightSizing::Linux6_16,
         tso_push: true,
-        tso_defer: false,
+        tso_defer: true,
         syn_retries: 6,
         ..linux_2_6()
     }
