@@ -93,7 +93,8 @@ impl MemoryFile {
             taken.store(true, Relaxed);
         }
         let mut at = begin as u64;
-        let sent = rustix::fs::sendfile(socket, &self.file, Some(&mut at), bytes.len())?;
+        let take = || rustix::fs::sendfile(&socket, &self.file, Some(&mut at), bytes.len());
+        let sent = rustix::io::retry_on_intr(take)?;
         self.counters.sent.fetch_add(sent as u64, Relaxed);
         Ok(sent)
     }
