@@ -1,5 +1,6 @@
 use crate::memory_file::MemoryFile;
 use crate::meters::Meters;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -68,28 +69,52 @@ impl Metered {
     ) -> Poll<io::Result<usize>> {
         match slices.iter().position(|slice| self.refers(slice)) {
             None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
-            Some(0) => self.poll_with(context, || self.memory_file.send(&self.stream, &slices[0])),
-            // What follows belongs into the same packets.
-            Some(next) => self.poll_with(context, || {
-                SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
+            Some(0) => self.poll_with(context, slices[0].len(), || {
+                self.memory_file.send(&self.stream, &slices[0])
             }),
+            // What follows belongs into the same packets.
+            Some(next) => {
+                let length = slices[..next].iter().map(|slice| slice.len()).sum();
+                self.poll_with(context, length, || {
+                    SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
+                })
+            }
         }
     }
 
-    /// Tries it while the socket has room, until it says that it has none. A part that it took is no sign of that: a signal to the
-    /// thread cuts a `sendfile` short, and then epoll has nothing to tell.
+    /// Tries it when the socket has room. One that takes a part is full, and is tried again when it says that it has room, unless a
+    /// signal to the thread cut a `sendfile` short: then epoll has nothing to tell.
     fn poll_with(
         &self,
         context: &mut Context<'_>,
+        length: usize,
         send: impl Fn() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
-            match self.stream.try_io(Interest::WRITABLE, &send) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            let mut part = 0;
+            let outcome = self.stream.try_io(Interest::WRITABLE, || match send()? {
+                sent if 0 < sent && sent < length && !self.has_room() => {
+                    part = sent;
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+                sent => Ok(sent),
+            });
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if part > 0 {
+                        return Poll::Ready(Ok(part));
+                    }
+                }
                 outcome => return Poll::Ready(outcome),
             }
         }
+    }
+
+    /// Asks the socket itself, for less than another `sendfile`. If it has none, epoll will tell when it has.
+    fn has_room(&self) -> bool {
+        let mut socket = [PollFd::new(&self.stream, PollFlags::OUT)];
+        poll(&mut socket, Some(&Timespec::default())) != Ok(0)
     }
 
     /// What came of trying to write.
@@ -188,8 +213,10 @@ mod tests {
         let memory_file = MemoryFile::new(4096, 1).unwrap();
         let patience = Duration::from_secs(60);
         let metered = Metered::new(accepted.unwrap().0, memory_file, Arc::default(), patience);
-        for sent in [61_440, 4096] {
-            let taken = poll_fn(|context| metered.poll_with(context, || Ok(sent)));
+        // What epoll has to tell of a new connection, it tells before.
+        sleep(Duration::from_millis(20)).await;
+        for (length, sent) in [(65_536, 61_440), (4096, 4096)] {
+            let taken = poll_fn(|context| metered.poll_with(context, length, || Ok(sent)));
             assert_eq!(timeout(Duration::from_secs(10), taken).await.unwrap().unwrap(), sent);
         }
         drop(client);
