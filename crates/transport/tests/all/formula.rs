@@ -130,7 +130,15 @@ fn windows_of_the_rfc(warm_up: Span, span: Span) {
         (Kind::CubicLinux, 1000, 38.7),
         (Kind::NewReno, 1000, 38.7),
     ] {
-        let config = Config { controller: kind, hystart: HyStartKind::None, ..profiles::linux_6() };
+        // Of CUBIC as Linux computes it a range of cycles repeat themselves, as in whole segments it is back at its
+        // maximum up to a second before its curve is. Which one does is not the formula's matter: with TSO packets
+        // that wait it is one from 250 segments at one loss in 10^4, 1.21 of the formula, without from 212, 1.04.
+        let config = Config {
+            controller: kind,
+            hystart: HyStartKind::None,
+            tso_defer: false,
+            ..profiles::linux_6()
+        };
         let path = |every| Regular { delay: Span::from_millis(50), every, count: 0 };
         let mut pair = Pair::new(&config, &config, [path(every), path(0)]);
         let begin = Time::START + warm_up;
@@ -140,10 +148,8 @@ fn windows_of_the_rfc(warm_up: Span, span: Span) {
         let window = (pair.read[1] - before) as f64 / 1448.0 / (span.seconds() / 0.1);
         let ratio = window / expected;
         println!("{kind:?}, 1 in {every}: W {window:.1}, formula {expected}, ratio {ratio:.3}");
-        // Linux rounds the price of a segment of growth down, and so grows a little faster. In whole segments it is
-        // back at its maximum up to a second before its curve is: a range of cycles repeat themselves (at one loss in
-        // 10^4 some from 212 segments, 1.04 of the formula, to 250), and its history decides between them.
-        let max = if kind == Kind::CubicLinux { 1.25 } else { 1.1 };
+        // Linux rounds the price of a segment of growth down, and so grows a little faster.
+        let max = if kind == Kind::CubicLinux { 1.2 } else { 1.1 };
         assert!((0.9..max).contains(&ratio), "{kind:?} {every}: {window:.1} and {expected}");
     }
 }
