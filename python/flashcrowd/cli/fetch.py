@@ -75,7 +75,7 @@ def fetch(
     """
     from flashcrowd.download import FetchError, Unusable, name_of
     from flashcrowd.download import fetch as fetch_file
-    from flashcrowd.download.site import clean
+    from flashcrowd.download.address import clean
     from flashcrowd.download.voice import Voice
 
     try:

@@ -8,9 +8,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.address import check
 from flashcrowd.download.download import Download, Wish
 from flashcrowd.download.errors import FetchError, Unusable
-from flashcrowd.download.site import Site, check
+from flashcrowd.download.site import Site
 
 __all__ = ["FetchError", "Fetched", "Progress", "Unusable", "fetch", "name_of"]
 

@@ -11,8 +11,9 @@ from enum import Enum
 from pathlib import Path
 
 from flashcrowd.amounts import scaled
-from flashcrowd.download import fields
+from flashcrowd.download import codings, fields, statuses
 from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.address import origin
 from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
 from flashcrowd.download.errors import Broken, FetchError, Unusable
 from flashcrowd.download.fields import ContentRange, Validator
@@ -21,7 +22,7 @@ from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
 from flashcrowd.download.part import Part, Source, taken
 from flashcrowd.download.patience import Patience
 from flashcrowd.download.ranges import Run
-from flashcrowd.download.site import Answer, Site, origin
+from flashcrowd.download.site import Answer, Site
 from flashcrowd.download.verify import Blocks, Whole
 
 PREFERENCE = "part-order=any"
@@ -44,10 +45,9 @@ DIGESTS_S = 20.0
 """For how long the digests of a file that is whole are waited for, in seconds."""
 BROKEN_S = 1.0
 """Digests whose answer broke off are asked for again after so long, in seconds."""
-LATER = (408, 425, 429, 500, 502, 503, 504)
-"""Statuses after which the same request may be answered."""
-NO_RANGES = (400, 416, 501)
-"""Statuses of servers that know no ranges, or not several."""
+
+
+OTHER_BYTES = "an answer 206 with other bytes than were asked for"
 
 
 class Form(Enum):
@@ -126,6 +126,11 @@ class Download:
         self._unhinted = 0
         self._where: str | None = None
         self._length: int | None = None
+        self._length_of = Validator()
+        self._asked: tuple[int, int | None] = (0, None)
+        self._sole = False
+        self._proven = True
+        self._alone = False
         self._digests_at: str | None = None
         self._digests: Digests | None = None
         self._blocks: Blocks | None = None
@@ -146,6 +151,7 @@ class Download:
         if os.path.lexists(wish.target) and not wish.overwrite:
             raise taken(wish.target)
         self._part = Part(wish.target)
+        self._part.digest_decides = bool(wish.sha256)
 
     def run(self) -> Fetched:
         """Fetches the file.
@@ -168,6 +174,8 @@ class Download:
                     if verified is not None:
                         break
                 self._exchange()
+            if not (self._proven or verified):
+                raise self._unproven()
             part.finish(self._wish.overwrite)
             self._show(True)
             return Fetched(
@@ -192,7 +200,10 @@ class Download:
     def kept(self) -> int:
         """Bytes that the next call need not fetch."""
         source = self._part.source
-        return self._part.ranges.bytes if source is not None and source.validator.strong else 0
+        if source is None or source.length is None:
+            return 0
+        known = source.validator.strong and not source.mixed
+        return self._part.ranges.bytes if known or self._wish.sha256 else 0
 
     def _is_whole(self) -> bool:
         source = self._part.source
@@ -208,10 +219,10 @@ class Download:
         headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
         try:
             with self._site.ask("HEAD", headers) as answer:
-                if answer.status == 200:
+                if statuses.whole(answer.status):
                     self._learn(answer)
-                    self._length = fields.content_length(answer.fields)
-                    self._compare(Validator.of(answer.fields))
+                    self._length, self._length_of = answer.length, Validator.of(answer.fields)
+                    self._compare(self._length_of)
         except Broken:
             return
         if self._digests_at is not None:
@@ -220,10 +231,30 @@ class Download:
     def _compare(self, now: Validator) -> None:
         """What an earlier call left may be of another version, even if it is whole."""
         source = self._part.source
-        if source is None or not now.strong or bool(now.etag) != bool(source.validator.etag):
+        if source is None or now.same(source.validator) or self._adopt(now, self._length):
             return
-        if not now.same(source.validator):
+        if now.strong and bool(now.etag) == bool(source.validator.etag):
             self._anew_because("the file has changed on the server")
+
+    def _adopt(self, version: Validator, length: int | None) -> bool:
+        """Whether the bytes that are here go on with those of a version of another name.
+
+        Mirrors name one file by different tags. Only the digest that was given knows whether they
+        make one file; where they did not, the bytes come from one version alone.
+        """
+        source = self._part.source
+        if source is None or not self._wish.sha256 or self._alone:
+            return False
+        if not self._part.ranges.bytes or length not in (None, source.length):
+            return False
+        if not source.mixed:
+            self._tell("the server names another version of the file; the SHA-256 decides")
+        self._part.adopt(Source(self._site.url, version, source.length))
+        if self._blocks is not None:
+            self._blocks.stop()
+            self._blocks = None
+        self._digest_along()
+        return True
 
     def _learn(self, answer: Answer) -> None:
         """What an answer about the file says about the server."""
@@ -250,7 +281,7 @@ class Download:
             with self._site.ask("GET", url=self._digests_at) as answer:
                 if answer.status == 202:
                     raise Computing(min(max(_retry_after(answer) or 1.0, 0.05), DIGESTS_S))
-                if answer.status != 200:
+                if not statuses.whole(answer.status):
                     self._digests_at = None
                     return None
                 self._digests = Digests.parse(answer.small(most_bytes(self._length)))
@@ -316,32 +347,35 @@ class Download:
     def _request(self) -> None:
         headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
         source, form = self._part.source, self._form
-        if source is not None and not source.validator.strong:
+        by_digest = bool(self._wish.sha256) and not self._alone
+        if source is not None and not source.validator.strong and not by_digest:
             form = Form.WHOLE  # Nothing says that parts belong together.
         runs: list[Run] = []
         if source is not None and source.length is not None and form is not Form.WHOLE:
             runs = self._part.missing()
+        named: list[tuple[int, int | None]] = []
         if form is Form.ANY_ORDER:
             named = _in_two(runs[:MOST_RANGES]) if runs else [(0, SPLIT), (SPLIT, None)]
             if len(named) > 1:
-                headers |= {"range": _range(named), "prefer": PREFERENCE}
-            else:
-                headers["range"] = _range(named)
+                headers["prefer"] = PREFERENCE
         elif form is Form.PULL:
             # One range, as what is in between may know no several; the longest leaves most choice.
             longest = max(runs, key=lambda run: run[1] - run[0]) if runs else (0, None)
-            headers |= {"range": _range([longest]), "prefer": f"{PREFERENCE}; parts=1"}
+            named, headers["prefer"] = [longest], f"{PREFERENCE}; parts=1"
         elif form is Form.HINTS:
-            headers |= {"range": _range([self._hinted(runs)]), "prefer": HINTS}
-        elif self._part.ranges.bytes and runs:
-            headers["range"] = _range(runs[:1])
-        if "range" in headers and source is not None and self._part.ranges.bytes:
-            headers["if-range"] = source.validator.if_range
+            named, headers["prefer"] = [self._hinted(runs)], HINTS
+        elif self._part.ranges.bytes:
+            named = list(runs[:1])
+        if named:
+            headers["range"] = _range(named)
+            self._asked, self._sole = (named[0][0], named[-1][1]), len(named) == 1
+            if source is not None and self._part.ranges.bytes and not by_digest:
+                headers["if-range"] = source.validator.if_range
         self._parts = False
         with self._site.ask("GET", headers, self._where) as answer:
-            self._used = Form.RANGES if "range" in headers else Form.WHOLE
+            self._used = Form.RANGES if named else Form.WHOLE
             self._parts = answer.status == 206
-            self._take(answer, "range" in headers)
+            self._take(answer, bool(named))
         if form is Form.HINTS:
             # The first one may find an empty memory; afterwards what it has read is there.
             self._unhinted = 0 if self._resident else self._unhinted + 1
@@ -359,7 +393,9 @@ class Download:
         return low, min(high, low + PART)
 
     def _take(self, answer: Answer, ranged: bool) -> None:
-        if answer.status == 206 and ranged:
+        if answer.status == 206:
+            if not ranged:
+                raise Broken("an answer with parts (206), which were not asked for")
             self._encoded(answer)
             self._learn(answer)
             boundary = fields.boundary(answer.fields.get("content-type", ""))
@@ -367,26 +403,28 @@ class Download:
                 self._take_parts(answer, boundary)
             else:
                 self._take_range(answer)
-        elif answer.status == 200:
+        elif statuses.whole(answer.status):
             self._encoded(answer)
             self._learn(answer)
             self._take_whole(answer)
-        elif answer.status in NO_RANGES and ranged:
+        elif ranged and statuses.no_ranges(answer.status):
             self._refused(answer)
-        elif answer.status in LATER:
+        elif statuses.later(answer.status):
             raise Broken(f"the server answers {answer.status}", _retry_after(answer))
         elif self._where not in (None, self._site.url):
             # Where a redirect led to may hold for a while only.
             self._where = None
             raise Broken(f"the server answers {answer.status}")
         else:
-            raise Unusable(f"{self._site.url}: {_refusal(answer.status)}")
+            raise Unusable(f"{self._site.url}: {statuses.refusal(answer.status)}")
 
     def _encoded(self, answer: Answer) -> None:
-        encoding = answer.fields.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("", "identity"):
+        names = [self._site.url, answer.url, self._wish.target.name]
+        coding = codings.unasked(answer.fields.get("content-encoding", ""), names)
+        # With a digest given, that decides whether these are the bytes of the file.
+        if coding and not self._wish.sha256:
             raise FetchError(
-                f"{self._site.url}: comes encoded ({encoding[:40]!r}), which was not asked for"
+                f"{self._site.url}: comes encoded ({coding[:40]!r}), which was not asked for"
             )
 
     def _refused(self, answer: Answer) -> None:
@@ -399,14 +437,13 @@ class Download:
         raise Refused
 
     def _take_whole(self, answer: Answer) -> None:
-        validator = Validator.of(answer.fields)
-        length = fields.content_length(answer.fields)
-        ends = length is not None or "chunked" in fields.words(answer.fields, "transfer-encoding")
+        version, length = Validator.of(answer.fields), answer.length
+        validator = version
         if length is None:
-            validator = Validator(validator.etag, validator.date, False)
+            validator = Validator(version.etag, version.date, False)
         source = self._part.source
         same = source is not None and source.length == length and validator.same(source.validator)
-        if not same:
+        if not same and not (length is not None and self._adopt(validator, length)):
             self._renew(validator, length)
         elif self._part.ranges.bytes:
             self._tell("the server gives no ranges: all bytes come again")
@@ -414,16 +451,13 @@ class Download:
         self._used = Form.WHOLE
         at = 0
         for data in answer.body():
-            if length is not None and at + len(data) > length:
-                raise Broken("an answer that is longer than it says")
             self._write(at, data)
             at += len(data)
         if length is None:
-            if not ends:
-                self._tell("the server does not say how long the file is; a cut is not noticed")
             self._part.source = Source(self._site.url, validator, at)
-        elif at < length:
-            raise Broken("the connection broke off")
+            self._proven = answer.proves_end or (
+                at == self._length and version.same(self._length_of)
+            )
 
     def _renew(self, validator: Validator, length: int | None) -> None:
         """Bytes that are there are of another version: the file begins anew."""
@@ -434,6 +468,7 @@ class Download:
             else:
                 self._anew_because("nothing says that the file is as it was")
         self._leave_digests()
+        self._proven = True
         self._part.begin(Source(self._site.url, validator, length))
         self._digest_along()
 
@@ -441,9 +476,15 @@ class Download:
         got = ContentRange.parse(answer.fields.get("content-range", ""))
         if got is None:
             raise Malformed("an answer 206 that does not say which bytes it has")
+        applied = _applied(answer)
+        self._within(got.start, got.end)
+        if self._sole and not applied and got.start != self._asked[0]:
+            raise Malformed(OTHER_BYTES)
+        if answer.length not in (None, got.end - got.start):
+            raise Malformed("an answer 206 whose Content-Length does not fit its Content-Range")
         self._accept(answer, got.length)
         plain = Form.HINTS if self._resident and self._form is Form.HINTS else Form.RANGES
-        self._used = Form.ANY_ORDER if _applied(answer) else plain
+        self._used = Form.ANY_ORDER if applied else plain
         at = got.start
         for data in answer.body():
             if at + len(data) > got.end:
@@ -465,6 +506,7 @@ class Download:
                     self._accept(answer, parts.length)
                     accepted = True
                     self._used = Form.ANY_ORDER if _applied(answer) else Form.RANGES
+                self._within(at, at + len(piece))
                 self._write(at, piece)
                 count += len(piece)
             if beyond > MOST_LINE or count > 2 * (parts.length or count):
@@ -472,11 +514,17 @@ class Download:
         if not parts.finished:
             raise Broken("the connection broke off")
 
+    def _within(self, start: int, end: int) -> None:
+        low, high = self._asked
+        if start < low or (high is not None and end > high):
+            raise Malformed(OTHER_BYTES)
+
     def _accept(self, answer: Answer, length: int | None) -> None:
         """Parts of a file: of the version that is here, or of the one that begins here.
 
         Raises:
             Changed: of another version.
+            Malformed: nothing says of which.
         """
         validator = Validator.of(answer.fields)
         source = self._part.source
@@ -487,9 +535,12 @@ class Download:
             return
         if length not in (None, source.length):
             raise Changed
-        said = validator.etag or (validator.date if not source.validator.etag else "")
-        if said and said != source.validator.if_range:
+        if validator.same(source.validator) or self._adopt(validator, length):
+            return
+        dated = validator.date and not source.validator.etag
+        if validator.etag or (dated and validator.date != source.validator.date):
             raise Changed
+        raise Malformed("parts that do not say of which version of the file they are")
 
     def _write(self, at: int, data: bytes | memoryview) -> None:
         written = self._part.write(at, data)
@@ -568,6 +619,10 @@ class Download:
             algorithm = self._algorithm() or ""
             digest = self._whole.settle()
             if self._wish.sha256 and digest != self._wish.sha256:
+                if self._part.source is not None and self._part.source.mixed:
+                    self._alone = True
+                    self._anew_because("what came from several versions is not the file")
+                    return None
                 raise FetchError(
                     f"{self._site.url}: has the SHA-256 {digest.hex()}, which is not the one that "
                     f"was given; {self._part.path} has what came, remove it to fetch anew"
@@ -628,6 +683,17 @@ class Download:
         self._refetched += self._part.ranges.bytes
         self._anew_because("the file came otherwise than the server's digest says")
 
+    def _unproven(self) -> FetchError:
+        """The server ended a file by closing the connection, and nothing says that it is whole."""
+        part = self._part
+        part.digest_decides = True  # so what came stays
+        kept = f"; {part.path} has what came" if part.ranges.bytes else ""
+        return FetchError(
+            f"{self._site.url}: the server closed the connection after "
+            f"{scaled(part.ranges.bytes, 'B')} without having named a length, so nothing proves "
+            f"that this is the whole file{kept}; with --sha256 the digest proves it"
+        )
+
     # Telling.
 
     def _show(self, now: bool) -> None:
@@ -676,14 +742,3 @@ def _retry_after(answer: Answer) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-
-
-def _refusal(status: int) -> str:
-    said = {
-        401: "asks who you are (401); name user and password in the address, or --header",
-        403: "is not for everybody (403); --header names what a server wants to see",
-        404: "is not there (404); is the address right?",
-        407: "the proxy asks who you are (407); name user and password in its address",
-        410: "is no longer there (410)",
-    }
-    return said.get(status, f"the server answers {status}")

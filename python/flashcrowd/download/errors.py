@@ -30,3 +30,10 @@ class Broken(Exception):
         self.why = why
         self.wait_s = wait_s
         """What the server asks to wait (Retry-After), in seconds."""
+
+
+class Cut(Broken):
+    """The connection ended before what it carries."""
+
+    def __init__(self) -> None:
+        super().__init__("the connection broke off")

@@ -10,10 +10,6 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin
 
-from flashcrowd.download.errors import Broken
-
-MOST_BYTES = (1 << 63) - 1
-"""The longest file that a system can have."""
 MOST_DIGITS = 18
 """A position in parts of a file has at most so many digits: below 2⁶³."""
 MOST_RUNS = 4 << 10
@@ -24,6 +20,11 @@ SURE_AFTER_S = 60
 _RANGE = re.compile(r"bytes[ \t]+(\d+)-(\d+)/(\d+|\*)", re.ASCII | re.IGNORECASE)
 _RUNS = re.compile(r"bytes=[0-9]{1,18}-[0-9]{1,18}(?: ?, ?[0-9]{1,18}-[0-9]{1,18})*", re.ASCII)
 _UNSATISFIED = re.compile(r"bytes[ \t]+\*/(\d+)", re.ASCII | re.IGNORECASE)
+_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} "
+    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+)
+"""IMF-fixdate (RFC 9110, 5.6.7), which all servers send."""
 _DIGEST = re.compile(r"[ \t]*(sha-256|sha-512)=:([A-Za-z0-9+/=]*):[ \t]*(?:;.*)?", re.ASCII)
 _PARAMETER = re.compile(
     r"""[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^ \t;,"]+))"""
@@ -65,20 +66,6 @@ def runs(text: str) -> list[tuple[int, int]]:
     return [(int(low), int(high) + 1) for low, high in pairs if int(low) <= int(high)]
 
 
-def content_length(fields: Mapping[str, str]) -> int | None:
-    """The length of the body, where it is said.
-
-    Raises:
-        Broken: it is no length.
-    """
-    text = fields.get("content-length")
-    if text is None or "transfer-encoding" in fields:
-        return None
-    if not re.fullmatch(r"[ \t]*[0-9]{1,30}[ \t]*", text) or int(text) > MOST_BYTES:
-        raise Broken("the server names a length that is none")
-    return int(text)
-
-
 @dataclass(frozen=True)
 class Validator:
     """What tells one version of a file from another (RFC 9110, 8.8).
@@ -115,6 +102,8 @@ class Validator:
 
 
 def _old(date: str, now: str) -> bool:
+    if not (_DATE.fullmatch(date) and _DATE.fullmatch(now)):
+        return False
     try:
         past = parsedate_to_datetime(now) - parsedate_to_datetime(date)
     except (ValueError, TypeError, IndexError, OverflowError):

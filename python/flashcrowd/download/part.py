@@ -14,7 +14,7 @@ import os
 import shutil
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flashcrowd.amounts import scaled
@@ -39,11 +39,14 @@ class Source:
         url: the address that was asked for, without credentials.
         validator: which version of it.
         length: bytes of the file; None where the server does not say.
+        mixed: whether bytes of other versions may be among them, so that only a digest of the file
+            can tell whether it is right.
     """
 
     url: str
     validator: Validator
     length: int | None
+    mixed: bool = False
 
 
 class Part:
@@ -58,6 +61,8 @@ class Part:
         self.note = target.with_name(target.name + ".part.json")
         self._new_note = target.with_name(target.name + ".part.json.new")
         self.source: Source | None = None
+        self.digest_decides = False
+        """Whether bytes are kept of which no validator says that they belong together."""
         self.ranges = Ranges()
         self.lock = threading.Lock()
         self._changed = False
@@ -105,11 +110,14 @@ class Part:
         if not ranges.bytes:
             self._leave = False
             return ""
-        if source.url != url:
-            return f"{self.path.name} is of {source.url}"
-        if source.length != size or not source.validator.strong:
+        if source.length != size:
             return f"{self.note.name} does not fit to {self.path.name}"
-        self.source, self.ranges = source, ranges
+        mixed = source.url != url or not source.validator.strong
+        if mixed and not self.digest_decides:
+            if source.url != url:
+                return f"{self.path.name} is of {source.url}"
+            return f"nothing says of which version {self.path.name} is"
+        self.source, self.ranges = replace(source, url=url, mixed=mixed), ranges
         self._leave = False
         return ""
 
@@ -137,6 +145,20 @@ class Part:
                 os.ftruncate(self.fd, 0)
             except OSError as error:
                 raise _unwritable(self.note, error) from error
+
+    def adopt(self, source: Source) -> None:
+        """Go on with bytes of another version; only a digest of the file decides from here on."""
+        with self.lock:
+            self.source = replace(source, mixed=True)
+            self._changed = True
+
+    @property
+    def _worth(self) -> bool:
+        """Whether what is there is of use to the next call."""
+        source = self.source
+        if source is None or source.length is None:
+            return False
+        return self.digest_decides or (source.validator.strong and not source.mixed)
 
     def _allocate(self, length: int) -> None:
         free = shutil.disk_usage(self.path.parent).free
@@ -210,7 +232,7 @@ class Part:
         """Note what is there, after it is on the disk."""
         with self.lock:
             source = self.source
-            if not self._changed or source is None or not source.validator.strong:
+            if not self._changed or source is None or not self._worth:
                 return
             self._changed = False
             runs = list(self.ranges)
@@ -224,12 +246,14 @@ class Part:
             raise
 
     def _write_note(self, source: Source, runs: list[Run]) -> None:
+        # Without a validator, nobody goes on with it but by a digest.
+        validator = Validator() if source.mixed else source.validator
         content = {
             "format": FORMAT,
             "version": VERSION,
             "url": source.url,
-            "etag": source.validator.etag,
-            "last_modified": source.validator.date,
+            "etag": validator.etag,
+            "last_modified": validator.date if validator.strong else "",
             "length": source.length,
             "had": runs,
         }
@@ -268,11 +292,10 @@ class Part:
         """Note what is there, and close; without anything worth keeping, nothing stays."""
         self._end_notes()
         try:
-            worth = self.source is not None and self.source.validator.strong
             if self._leave:
                 if not os.fstat(self.fd).st_size and _is(self.fd, self.path):
                     self.path.unlink()
-            elif worth and self.ranges.bytes:
+            elif self._worth and self.ranges.bytes:
                 self.keep()
             elif _is(self.fd, self.path):
                 self._remove_note()

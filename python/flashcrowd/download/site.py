@@ -1,38 +1,21 @@
-"""HTTP to one server: requests with redirects, proxies and credentials, and errors in words."""
+"""HTTP/1.1 to one server: requests with redirects and credentials, and answers."""
 
 from __future__ import annotations
 
 import os
-import socket
 import ssl
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPException
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
-import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    LocationParseError,
-    MaxRetryError,
-    NameResolutionError,
-    NewConnectionError,
-    ProxyError,
-    ReadTimeoutError,
-    SSLError,
-)
-from urllib3.util import Timeout, make_headers
+from flashcrowd.download import statuses
+from flashcrowd.download.address import Origin, check, clean, origin, redirected
+from flashcrowd.download.connection import Connection, asked, basic, connect, proxy_of, trusting
+from flashcrowd.download.errors import Broken, Cut, Unusable
+from flashcrowd.download.framing import End, body, framing
+from flashcrowd.download.head import Head, read_head
 
-from flashcrowd.download.errors import Broken, Unusable
-
-CONNECT_S = 20.0
-"""Time to connect, in seconds."""
 MOST_REDIRECTS = 10
-CHUNK = 256 << 10
-"""Bytes that are taken from the connection at a time, at most."""
-REDIRECTS = (301, 302, 303, 307, 308)
 DRAINED = 64 << 10
 """Bytes of an answer that is not wanted are read, up to so many, so that its connection is kept."""
 
@@ -44,53 +27,61 @@ class Answer:
         url: where it came from, after redirects.
         status: status code.
         fields: header fields, names in lower case; those of one name are joined by commas.
+        length: bytes of its body by Content-Length; None where it is not said.
+        proves_end: whether a body that was cut is an error, and so one that ends is whole.
     """
 
-    def __init__(self, url: str, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, url: str, method: str, head: Head, connection: Connection) -> None:
         self.url = url
-        self.status = response.status
-        self.fields: dict[str, str] = {}
-        for name, value in response.headers.itermerged():
-            self.fields[name.lower()] = value
-        self._response = response
+        self.status = head.status
+        self.fields = head.fields
+        self._framing = framing(method, head)
+        self.length = self._framing.length
+        self.proves_end = self._framing.end is not End.CLOSE or connection.secure
+        self._connection = connection
+        self._over = self._framing.end is End.NONE
+        words = [it.strip(" \t").lower() for it in head.fields.get("connection", "").split(",")]
+        keeps = "keep-alive" in words if head.minor == 0 else "close" not in words
+        self._keeps = keeps and self._framing.end is not End.CLOSE
 
-    def body(self) -> Iterator[bytes]:
-        """What comes, as it comes.
+    def body(self) -> Iterator[memoryview]:
+        """What comes, as it comes; each piece is good until the next one.
 
         Raises:
             Broken: it broke off, or nothing came for too long.
         """
-        while True:
-            try:
-                data = self._response.read1(CHUNK)
-            except (HTTPError, HTTPException, OSError, ValueError) as error:
-                raise Broken(reason(error)) from error
-            if not data:
-                return
-            yield data
+        if not self._over:
+            yield from body(self._connection.stream, self._framing)
+            self._over = True
 
     def small(self, most: int) -> bytes:
         """The whole body, if it has at most so many bytes.
 
         Raises:
-            Broken: it broke off, or is longer.
+            Broken: it broke off, is longer, or nothing says that it is whole.
         """
         said = bytearray()
         for data in self.body():
             said += data
             if len(said) > most:
                 raise Broken("an answer that is too long")
+        if not self.proves_end:
+            raise Broken("an answer whose length is not said")
         return bytes(said)
 
     def drain(self) -> None:
         """Reads a body that is not wanted, if it is short, so that its connection is kept."""
-        rest = self._response.length_remaining
-        if rest is not None and rest <= DRAINED:
-            self._response.drain_conn()
+        if self._keeps and (self.length or 0) <= DRAINED:
+            left = DRAINED
+            for data in self.body():
+                left -= len(data)
+                if left < 0:
+                    return
 
-    def close(self) -> None:
-        """Lets go of the connection: it is kept if the body is over, and closed if not."""
-        self._response.close()
+    @property
+    def reusable(self) -> bool:
+        """Whether another request can go over its connection."""
+        return self._over and self._keeps
 
 
 class Site:
@@ -117,12 +108,12 @@ class Site:
         self.url = clean(urlunsplit(parts._replace(path=parts.path or "/", fragment="")))
         """The address without credentials."""
         self._own = {it.lower(): value for it, value in (headers or {}).items()}
-        if parts.username is not None:
-            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            self._own.setdefault("authorization", make_headers(basic_auth=pair)["authorization"])
+        known = basic(url)
+        if known is not None:
+            self._own.setdefault("authorization", known)
         self._tls = None if ca is None else trusting(ca)
-        self._timeout = Timeout(connect=CONNECT_S, read=timeout_s)
-        self._pools: dict[str | None, urllib3.PoolManager] = {}
+        self._timeout_s = timeout_s
+        self._kept: dict[tuple[Origin, str | None], Connection] = {}
 
     @contextmanager
     def ask(
@@ -131,164 +122,65 @@ class Site:
         """An answer, until the block ends; redirects are followed.
 
         Raises:
-            Broken: there is none; another try may get one.
+            Broken: there is none, or none whose framing is sure; another try may get one.
             Unusable: there will be none.
         """
         url = url or self.url
         for _ in range(MOST_REDIRECTS):
-            answer = self._ask(method, url, headers or {})
-            try:
+            with self._answer(method, url, headers or {}) as answer:
                 where = answer.fields.get("location")
-                if answer.status not in REDIRECTS or where is None:
+                if not statuses.redirects(answer.status) or where is None:
                     yield answer
                     return
                 answer.drain()
-            finally:
-                answer.close()
-            url = self._redirected(url, where)
+            url = redirected(url, where)
         raise Unusable(f"{self.url}: redirects without end; is the address right?")
 
-    def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
-        fields = {"accept-encoding": "identity", "user-agent": "flashcrowd", **headers}
+    @contextmanager
+    def _answer(self, method: str, url: str, headers: Mapping[str, str]) -> Iterator[Answer]:
+        proxy = proxy_of(url)
+        where, fields = asked(url, proxy)
+        fields |= {"accept-encoding": "identity", "user-agent": "flashcrowd", **headers}
         if origin(url) == origin(self.url):
             fields |= self._own
+        place = (origin(url), proxy)
+        connection = self._kept.pop(place, None)
+        if connection is not None and not connection.idle:
+            connection.close()
+            connection = None
+        answer = None
         try:
-            response = self._pool(url).request(
-                method,
-                url,
-                headers=fields,
-                preload_content=False,
-                decode_content=False,
-                redirect=False,
-                retries=False,
-                timeout=self._timeout,
-            )
-        except LocationParseError as error:
-            raise Unusable(f"{url}: is no address") from error
-        except (HTTPError, HTTPException, OSError, UnicodeError) as error:
-            raise _failed(url, error) from error
-        return Answer(url, response)
-
-    def _pool(self, url: str) -> urllib3.PoolManager:
-        parts = urlsplit(url)
-        proxy = urllib.request.getproxies().get(parts.scheme)
-        if proxy is not None and urllib.request.proxy_bypass(parts.hostname or ""):
-            proxy = None
-        if proxy not in self._pools:
-            if proxy is None:
-                self._pools[proxy] = urllib3.PoolManager(ssl_context=self._tls)
-            else:
+            while answer is None:
+                connection = connection or connect(url, proxy, self._secure(), self._timeout_s)
                 try:
-                    self._pools[proxy] = urllib3.ProxyManager(proxy, ssl_context=self._tls)
-                except (HTTPError, ValueError) as error:
-                    raise Unusable(f"{parts.scheme}_proxy: is no proxy ({error})") from error
-        return self._pools[proxy]
+                    connection.send(method, where, fields)
+                    answer = Answer(url, method, read_head(connection.stream), connection)
+                except Cut:
+                    if connection.fresh:
+                        raise
+                    # The server may have closed it while the request was on its way.
+                    connection.close()
+                    connection = None
+            yield answer
+        finally:
+            if connection is not None:
+                if answer is not None and answer.reusable:
+                    connection.fresh = False
+                    self._keep(place, connection)
+                else:
+                    connection.close()
 
-    def _redirected(self, url: str, where: str) -> str:
-        try:
-            new = urljoin(url, where)
-            parts = urlsplit(new)
-        except ValueError:
-            raise Unusable(f"{self.url}: redirects to something that is no address") from None
-        if parts.scheme not in ("http", "https"):
-            raise Unusable(f"{self.url}: redirects to {parts.scheme}:, which is not followed")
-        if urlsplit(url).scheme == "https" and parts.scheme == "http":
-            raise Unusable(f"{self.url}: redirects from https to http, which is not followed")
-        return clean(urlunsplit(parts._replace(fragment="")))
+    def _keep(self, place: tuple[Origin, str | None], connection: Connection) -> None:
+        other, self._kept[place] = self._kept.get(place), connection
+        if other is not None:
+            other.close()
+
+    def _secure(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = trusting(None)
+        return self._tls
 
     def close(self) -> None:
         """Closes all connections."""
-        for pool in self._pools.values():
-            pool.clear()
-
-
-def clean(url: str) -> str:
-    """An address without user and password."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port."""
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower(), port or {"http": 80, "https": 443}.get(scheme)
-
-
-def check(url: str) -> SplitResult:
-    """The parts of an address.
-
-    Raises:
-        Unusable: it is no address of HTTP.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise Unusable(f"{url}: is no address ({error})") from None
-    if parts.scheme.lower() not in ("http", "https"):
-        if not parts.scheme or "." in parts.scheme or parts.scheme == "localhost":
-            raise Unusable(f"{url}: has no scheme; did you mean http://{url} ?")
-        raise Unusable(f"{url}: {parts.scheme}: is not spoken here, http and https are")
-    if not parts.hostname or port == 0 or any(it <= " " or it == "\x7f" for it in url):
-        raise Unusable(f"{url!r}: is no address; one is like https://host/path/file")
-    return parts
-
-
-def trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
-    """TLS that trusts what the certificates of a file have signed.
-
-    Raises:
-        Unusable: it has none.
-    """
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except ssl.SSLError:
-        raise Unusable(f"{os.fspath(ca)}: has no certificates in PEM") from None
-    except OSError as error:
-        raise Unusable(f"{os.fspath(ca)}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _failed(url: str, error: Exception) -> Exception:
-    """What an error in asking means: for good, or for now."""
-    host = urlsplit(url).netloc
-    inner = error.reason if isinstance(error, MaxRetryError) else error
-    cause = inner.args[-1] if isinstance(inner, SSLError) and inner.args else inner
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return Unusable(
-            f"{host}: its certificate is not trusted ({cause.verify_message}); with a CA of your "
-            "own, name its file with --ca, or in the environment variable SSL_CERT_FILE"
-        )
-    if isinstance(inner, SSLError) and "WRONG_VERSION_NUMBER" in str(inner):
-        return Unusable(f"{host}: does not speak TLS there; is it http:// ?")
-    if isinstance(inner, ValueError) and not isinstance(inner, OSError | HTTPError):
-        return Unusable(f"{url}: is no address ({inner})")
-    return Broken(reason(error))
-
-
-def reason(error: BaseException) -> str:
-    """An error in few words."""
-    if isinstance(error, MaxRetryError) and error.reason is not None:
-        return reason(error.reason)
-    if isinstance(error, ProxyError):
-        return f"the proxy: {reason(error.original_error)}"
-    if isinstance(error, NameResolutionError):
-        return "no such host, by the name service"
-    cause = error.__cause__ or error.__context__
-    if isinstance(error, NewConnectionError) and isinstance(cause, OSError):
-        return reason(cause)
-    if isinstance(error, ConnectTimeoutError):
-        return "no connection in time"
-    if isinstance(error, ReadTimeoutError | TimeoutError):
-        return "nothing came for too long"
-    if isinstance(error, ConnectionRefusedError):
-        return "nobody listens there"
-    if isinstance(error, socket.gaierror):
-        return "no such host, by the name service"
-    if isinstance(error, OSError) and not isinstance(error, HTTPError):
-        return (error.strerror or str(error) or type(error).__name__).lower()
-    return "the connection broke off"
+        for connection in self._kept.values():
+            connection.close()

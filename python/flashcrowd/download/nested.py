@@ -1,0 +1,67 @@
+"""TLS within TLS: to a server, through a proxy that is itself spoken to by TLS."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+RECORD = 16 << 10
+"""Bytes that are taken from the outer connection at a time, at most."""
+
+T = TypeVar("T")
+
+
+class Nested:
+    """A connection in a connection, with the methods of a socket that are used here."""
+
+    def __init__(self, outer: ssl.SSLSocket, tls: ssl.SSLContext, name: str) -> None:
+        self._outer = outer
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._inner = tls.wrap_bio(self._in, self._out, server_hostname=name)
+        self._pass(self._inner.do_handshake)
+
+    def _pass(self, call: Callable[[], T]) -> T:
+        """What a call gives, after what it wants to send or read has gone or come."""
+        while True:
+            try:
+                result = call()
+            except ssl.SSLWantReadError:
+                self._flush()
+                data = self._outer.recv(RECORD)
+                if data:
+                    self._in.write(data)
+                else:
+                    self._in.write_eof()
+            else:
+                self._flush()
+                return result
+
+    def _flush(self) -> None:
+        if self._out.pending:
+            self._outer.sendall(self._out.read())
+
+    def sendall(self, data: bytes) -> None:
+        """Sends all."""
+        while data:
+            data = data[self._pass(partial(self._inner.write, data)) :]
+
+    def recv_into(self, view: memoryview) -> int:
+        """Puts what has come into a view; 0 at the end."""
+        try:
+            return self._pass(lambda: self._inner.read(len(view), view))  # pyright: ignore[reportArgumentType, reportReturnType]
+        except ssl.SSLZeroReturnError:
+            return 0
+
+    def settimeout(self, seconds: float) -> None:
+        """How long a call may wait."""
+        self._outer.settimeout(seconds)
+
+    def fileno(self) -> int:
+        """The number of the socket."""
+        return self._outer.fileno()
+
+    def close(self) -> None:
+        """Closes both."""
+        self._outer.close()
