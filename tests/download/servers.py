@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
+import socket
 import threading
 import time
 from base64 import b64encode
@@ -296,3 +298,35 @@ def serving(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def replying(reply: Callable[[str, str, dict[str, str]], bytes]) -> Iterator[str]:
+    """The address of a server that answers by bytes and closes.
+
+    Args:
+        reply: gives them for a method, a target and the fields of a request.
+    """
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with contextlib.suppress(OSError), connection, connection.makefile("rb") as asked:
+                    connection.settimeout(5)
+                    method, target, _ = asked.readline().decode("latin-1").split()
+                    fields = {}
+                    while line := asked.readline().decode("latin-1").strip():
+                        name, _, value = line.partition(": ")
+                        fields[name] = value
+                    connection.sendall(reply(method, target, fields))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/file"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()

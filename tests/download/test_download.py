@@ -33,6 +33,7 @@ class Call:
     def __init__(self, url: str, target: Path, **wish) -> None:
         self.said: list[str] = []
         self.waits: list[float] = []
+        self.fetched: Fetched
         self.url, self.wish = url, Wish(target, **wish)
 
     def run(self) -> Fetched:
