@@ -105,6 +105,8 @@ def answer(draw: random.Random, wrong: str = "") -> Answer:
     lines[at:at] = _framed(draw, end, len(data), wrong)
     if wrong == "old":
         status = b"HTTP/1.0 200 OK"
+    elif not wrong and draw.random() < 0.05:
+        status, data, end = draw.choice((b"HTTP/1.1 204 x", b"HTTP/1.1 304 x")), b"", End.NONE
     newline = b"\n" if draw.random() < 0.1 else b"\r\n"
     head = newline.join([status, *lines, b"", b""])
     while draw.random() < 0.2:
@@ -175,9 +177,9 @@ def chunks(draw: random.Random, data: bytes, wrong: str = "") -> bytes:
 
 
 _CHUNKS = ("size", "long", "after")
-_FRAMED = dict.fromkeys((*_CHUNKS, "trailer"), End.CHUNKS)
-WRONG = ["status", "field", "both", "length", "lengths", "coding", "old", *_FRAMED]
-_FRAMED["old"] = End.CHUNKS
+_FRAMED: dict[str, End] = dict.fromkeys([*_CHUNKS, "trailer", "old"], End.CHUNKS)
+WRONG = ["status", "field", "both", "length", "lengths", "coding", *_FRAMED]
+"""Kinds of what RFC 9112 does not allow; some need chunks."""
 
 
 def read(text: bytes, draw: random.Random) -> Read:

@@ -305,7 +305,7 @@ def replying(reply: Callable[[str, str, dict[str, str]], bytes]) -> Iterator[str
     """The address of a server that answers by bytes and closes.
 
     Args:
-        reply: gives them for a method, a target and the fields of a request.
+        reply: gives them for a method, a target and the fields of a request, names in lower case.
     """
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -319,7 +319,7 @@ def replying(reply: Callable[[str, str, dict[str, str]], bytes]) -> Iterator[str
                     fields = {}
                     while line := asked.readline().decode("latin-1").strip():
                         name, _, value = line.partition(": ")
-                        fields[name] = value
+                        fields[name.lower()] = value
                     connection.sendall(reply(method, target, fields))
 
     thread = threading.Thread(target=serve)

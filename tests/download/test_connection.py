@@ -174,8 +174,8 @@ def test_https_by_a_proxy(secure, tls, tmp_path, monkeypatch):
             place = server.url.split("/")[2].encode()
     assert (fetched.bytes, (tmp_path / "file").read_bytes()) == (10_000, DATA)
     assert len(seen) == 1
-    assert seen[0].startswith(b"CONNECT %b HTTP/1.1\r\nhost: %b\r\n" % (place, place))
-    assert b"proxy-authorization: Basic bWU6c2VjcmV0\r\n" in seen[0]
+    assert seen[0].startswith(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n" % (place, place))
+    assert b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n" in seen[0]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def versions(first: str, second: str, ranges: str = ""):
             head = f"HTTP/1.1 200 OK\r\n{now}\r\n{first}\r\nContent-Length: 10000\r\n\r\n"
             return head.encode() + DATA[:7000]
         lines = f"{now}\r\n{second}\r\n" if second else f"{now}\r\n"
-        if "Range" not in fields and "range" not in fields:
+        if "range" not in fields:
             return f"HTTP/1.1 200 OK\r\n{lines}Content-Length: 10000\r\n\r\n".encode() + NEW
         lines += f"Content-Range: {ranges or 'bytes 7000-9999/10000'}\r\nContent-Length: 3000\r\n"
         return f"HTTP/1.1 206 x\r\n{lines}\r\n".encode() + NEW[7000:]

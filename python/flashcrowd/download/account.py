@@ -48,7 +48,7 @@ class Fetched:
         seconds: how long this call took.
         verified: by what its bytes were verified: "blocks" (a digest for each block, from the
             server), "server" (its digest of the whole file), "sha256" (the digest that the caller
-            gave), or nothing: then only its length was compared, if the server said it.
+            gave), or nothing: then HTTP alone tells that nothing is missing.
         how: "whole" (as one stream from the beginning), "ranges" (the missing bytes in their
             order), "hinted ranges" (first those that the server has in memory), "any order" (in
             the order that the server chose); the last that was used.

@@ -44,12 +44,13 @@ class Connection:
         self.stream = Stream(self._receive, timeout_s)
 
     def send(self, method: str, where: str, fields: Mapping[str, str]) -> None:
-        """Sends a request without a body.
+        """Sends a request without a body; names of fields are in lower case.
 
         Raises:
             Broken: the other side does not take it.
         """
-        lines = [f"{method} {where} HTTP/1.1", *(f"{name}: {it}" for name, it in fields.items())]
+        named = (f"{name.title()}: {value}" for name, value in fields.items())
+        lines = [f"{method} {where} HTTP/1.1", *named]
         try:
             self._link.settimeout(self._timeout_s)
             self._link.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())

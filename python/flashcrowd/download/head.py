@@ -26,6 +26,10 @@ _STATUS = re.compile(rb"HTTP/([0-9])\.([0-9]) ([0-9]{3})(?:[ \t][^\0\r]*)?")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
+Lines = list[tuple[bytes, bytearray]]
+"""Names in lower case, and values, in the order of their lines."""
+
+
 @dataclass(frozen=True)
 class Head:
     """What an answer says before its body.
@@ -58,26 +62,26 @@ def read_head(stream: Stream) -> Head:
         major, minor, status = (int(it) for it in match.groups())
         if major != 1:
             raise Broken(f"the server speaks HTTP/{major}.{minor}, which was not asked for")
-        fields, room = read_fields(stream, room)
+        lines, room = read_fields(stream, room)
         if status == 101:
             raise Broken("the server changes to another protocol (101), which was not asked for")
         if not 100 <= status < 200:
-            return Head(minor, status, fields)
+            return Head(minor, status, _merged(lines))
 
 
-def read_fields(stream: Stream, room: int = MOST_HEAD) -> tuple[dict[str, str], int]:
+def read_fields(stream: Stream, room: int = MOST_HEAD) -> tuple[Lines, int]:
     """Field lines to the empty line after them, and what is left of `room` bytes.
 
     Raises:
         Broken: a line is no field, or they are too long.
     """
-    lines: list[tuple[bytes, bytearray]] = []
+    lines: Lines = []
     while True:
         whole = _line(stream, room)
         room -= len(whole)
         line = _content(whole)
         if not line:
-            return _merged(lines), room
+            return lines, room
         if b"\0" in line or b"\r" in line:
             raise _no_field(line)
         if line[:1] in (b" ", b"\t"):  # folded, as RFC 9112, 5.2 has it
@@ -93,7 +97,7 @@ def read_fields(stream: Stream, room: int = MOST_HEAD) -> tuple[dict[str, str], 
         lines.append((name.lower(), bytearray(value.strip(b" \t"))))
 
 
-def _merged(lines: list[tuple[bytes, bytearray]]) -> dict[str, str]:
+def _merged(lines: Lines) -> dict[str, str]:
     values: dict[str, list[str]] = {}
     for name, value in lines:
         values.setdefault(name.decode("ascii"), []).append(value.strip(b" \t").decode("latin-1"))
