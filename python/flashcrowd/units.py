@@ -34,7 +34,7 @@ def text_schema(kind: type[Any]) -> CoreSchema:
     )
 
 
-_GRAMMAR = re.compile(r"\s*([+-]?)(\d[\d_]*(?:\.\d+)?|\.\d+)\s*(\S.*?)?\s*")
+_GRAMMAR = re.compile(r"\s*([+-]?)([0-9][0-9_]*(?:\.[0-9]+)?|\.[0-9]+)\s*(\S.*?)?\s*")
 _OTHER_NUMBER = re.compile(
     r"\s*\+?(?:(?P<based>0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+)"
     r"|(?P<power>[0-9][0-9_]*(?:\.[0-9]*)?[eE](?P<exponent>[+-]?[0-9]+))"
@@ -99,6 +99,18 @@ class Quantity:
         made.amount = Fraction(amount)
         cls._check(made.amount)
         made.unit = _shortest_unit(cls, made.amount)
+        return made
+
+    @classmethod
+    def measured(cls, number: Fraction, unit: str) -> Self:
+        """The quantity of `number` units, to the nearest base unit where there is none smaller."""
+        exact = number * cls.units[unit]
+        amount = Fraction(round(exact)) if cls.whole else exact
+        if amount != exact:
+            return cls.of(amount)
+        cls._check(amount)
+        made = cls.__new__(cls)
+        made.amount, made.unit = amount, unit
         return made
 
     @classmethod

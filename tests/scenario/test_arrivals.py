@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from flashcrowd.errors import StudyError
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.arrivals import Arrivals, Rates, Times
+from flashcrowd.scenario.files import Files
 from flashcrowd.study import Study
 from flashcrowd.study.schema import study_schema
 from flashcrowd.units import Span, UnitError
@@ -101,22 +102,22 @@ def test_a_sweep_over_files_reads_each(tmp_path: Path) -> None:
     [
         ("", "has no lines"),
         ("arrival [s]\n", "has none"),
-        ("arrival\n0\n", "begins with 'arrival'"),
-        ("arrival [kg]\n0\n", "begins with"),
-        ("arrival [s],weight [s]\n0,1\n", "begins with"),
-        ("arrival [s],session [kg]\n0,1\n", "begins with"),
-        ("time [h],peers [1/kg]\n0,1\n", "begins with"),
-        ("a [s],b [s],c [s]\n0,1,2\n", "begins with"),
-        ("arrival [s]\n0\nx\n", "line 3 has 'x'"),
-        ("arrival [s]\n0\n1,2\n", "line 3 has '1,2'"),
-        ("arrival [s]\n-1\n", "line 2 has '-1'"),
-        ("arrival [s]\nnan\n", "line 2 has 'nan'"),
-        ("arrival [s]\n1e400\n", "line 2 has '1e400'"),
-        ("arrival [s]\n1700000000\n", "line 2 has '1700000000'"),
-        ("arrival [s],session [s]\n3,0\n", "line 2 has '3,0'"),
-        ("arrival [s],departure [s]\n3,3\n", "line 2 has '3,3'"),
-        ("arrival [s],session [s]\n3\n", "line 2 has '3'"),
-        ("arrival [s]\n" + "0\n" * 100_001, "100001 lines"),
+        ("arrival\n0\n", 'line 1 has "arrival"'),
+        ("arrival [kg]\n0\n", "line 1 has"),
+        ("arrival [s],weight [s]\n0,1\n", "line 1 has"),
+        ("arrival [s],session [kg]\n0,1\n", "line 1 has"),
+        ("time [h],peers [1/kg]\n0,1\n", "line 1 has"),
+        ("a [s],b [s],c [s]\n0,1,2\n", "line 1 has"),
+        ("arrival [s]\n0\nx\n", 'line 3 has "x"'),
+        ("arrival [s]\n0\n1,2\n", 'line 3 has "1,2"'),
+        ("arrival [s]\n-1\n", 'line 2 has "-1"'),
+        ("arrival [s]\nnan\n", 'line 2 has "nan"'),
+        ("arrival [s]\n1e400\n", 'line 2 has "1e400"'),
+        ("arrival [s]\n1700000000\n", 'line 2 has "1700000000"'),
+        ("arrival [s],session [s]\n3,0\n", 'line 2 has "3,0"'),
+        ("arrival [s],departure [s]\n3,3\n", 'line 2 has "3,3"'),
+        ("arrival [s],session [s]\n3\n", 'line 2 has "3"'),
+        ("arrival [s]\n" + "0\n" * 100_001, "has more"),
     ],
     ids=lambda it: it[:40] if isinstance(it, str) else None,
 )
@@ -133,7 +134,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, said: st
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UnitError) as refused:
-        read_arrivals(name, tmp_path)
+        read_arrivals(name, Files(tmp_path))
     assert "cannot read" in refused.value.hint
 
 
@@ -224,7 +225,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, t
     path = tmp_path_factory.mktemp("text") / "a.csv"
     path.write_bytes(("arrival [s],session [s]\n" + text).encode("utf-8", "surrogatepass"))
     with contextlib.suppress(UnitError):
-        found = read_arrivals(path.name, path.parent)
+        found = read_arrivals(path.name, Files(path.parent))
         assert all(isinstance(at, Span) for at in found["at"])
 
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashcrowd.errors import is_plain
-from flashcrowd.scenario.graph_file import MOST_ELEMENTS, MOST_NODES, read_map
+from flashcrowd.scenario.files import Files
+from flashcrowd.scenario.graph import MOST_ELEMENTS, MOST_NODES
+from flashcrowd.scenario.graph_file import read_map
 from flashcrowd.scenario.topology import FIBRE_KM_PER_S, Topology, great_circle_km
 from flashcrowd.units import Rate, Share, Span, UnitError
 
@@ -44,7 +46,7 @@ def graphml(
 def read(text: str | bytes, folder: Path) -> dict[str, Any]:
     path = folder / "map"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_map("map", folder)
+    return read_map("map", Files(folder))
 
 
 def test_the_example_of_shadow_1(tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ TWO = "<graph edgedefault='directed'/><graph edgedefault='directed'/>"
         (graphml({"a": {}}, [("a", "a", {"latency": "2 h"})]), 'latency is "2 h"'),
         (graphml({"a": {}}, [("a", "a", {"packet_loss": "1.5"})]), 'packet_loss is "1.5"'),
         (graphml({"a": {}}, [("a", "a", {"packet_loss": "nan"})]), 'packet_loss is "nan"'),
-        ("graph [\n node [ id 0 ]\n node [ id 0 ]\n]\n", "duplicate"),
+        ("graph [\n node [ id 0 ]\n node [ id 0 ]\n]\n", '"0" twice'),
         (graphml({"a": {}}, []).replace("</graph>", '<node id="a"/></graph>'), '"a" twice'),
         (graphml({"a": {}}, [("a", "b", {})]), 'target "b" is no node'),
         ("graph [\n node [\n", ": "),
@@ -207,7 +209,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: Any, said: s
 @pytest.mark.parametrize("name", ["no/such.graphml", ".", "/dev/zero"])
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnitError) as refused:
-        read_map(name, tmp_path)
+        read_map(name, Files(tmp_path))
     assert "cannot read" in refused.value.hint
 
 

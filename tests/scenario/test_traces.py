@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flashcrowd.errors import StudyError
 from flashcrowd.scenario.capacity import Capacity
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace import Trace
 from flashcrowd.scenario.trace_file import read_capacity, shipped
 from flashcrowd.study import Study
@@ -22,7 +23,7 @@ def read(tmp_path: Path, content: str | bytes) -> Capacity:
     data = content.encode() if isinstance(content, str) else content
     path = tmp_path / "a.trace"
     path.write_bytes(data)
-    return read_capacity("a.trace", tmp_path)
+    return read_capacity("a.trace", Files(tmp_path))
 
 
 def study(rate: Any, **more: Any) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def test_a_csv_file_has_the_units_of_its_header(tmp_path: Path) -> None:
         ("5\n٣\n", "whole number of milliseconds", "line 2 has"),
         ("0\n0\n", "more than zero milliseconds", 'line 1 has "0"'),
         ("1\n99999999999999\n", "at most a year", 'line 2 has "99999999999999"'),
-        (b"1\n\x00\x002\n", "whole number", r'line 2 has "\u0000\u00002"'),
+        (b"1\n\x00\x002\n", "without NUL", r'line 2 has "\u0000\u00002"'),
         (b"\xff\xfe1\x00", "a Mahimahi trace", "not text in UTF-8"),
         ("0,5\n", 'a first line as in "time [s],rate [Mbit/s]"', 'line 1 has "0,5"'),
         ("time [s],rate [ms]\n0,5\n", "a first line", 'line 1 has "time [s],rate [ms]"'),
@@ -125,7 +126,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_name_that_is_nearly_one_that_ships_gets_a_hint(tmp_path: Path) -> None:
     with pytest.raises(UnitError) as caught:
-        read_capacity("synthetic-mobil", tmp_path)
+        read_capacity("synthetic-mobil", Files(tmp_path))
     assert caught.value.hint == 'did you mean "synthetic-mobile"?'
 
 
@@ -147,7 +148,7 @@ def test_only_rates_can_be_held(tmp_path: Path) -> None:
 
 def test_the_trace_that_ships_is_made_by_its_rule() -> None:
     assert shipped() == ["synthetic-mobile"]
-    found = read_capacity("synthetic-mobile", Path())
+    found = read_capacity("synthetic-mobile", Files())
     dice, rate = random.Random(1), 8.0
     for step, (at, bps) in enumerate(zip(found.times, found.bps, strict=True)):
         rate *= 0.7 ** (2 * dice.random() - 1)

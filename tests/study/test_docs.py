@@ -10,6 +10,7 @@ import pytest
 from flashcrowd.errors import StudyError
 from flashcrowd.metrics import METRICS
 from flashcrowd.scenario import LINES
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace_file import read_capacity
 from flashcrowd.study import Study
 
@@ -43,7 +44,7 @@ def test_the_others_can_be_added_to_it(part: dict[str, Any]):
 def test_the_csv_is_read(tmp_path):
     text, trace = blocks("csv")
     (tmp_path / "sites.csv").write_text(text)
-    assert read_capacity(_written(tmp_path, trace), tmp_path).bps[2] == 0
+    assert read_capacity(_written(tmp_path, trace), Files(tmp_path)).bps[2] == 0
     rtt = {"network": {"rtt": {"file": "sites.csv"}}}
     study = Study.from_dict(merged({**FIRST, "sweep": {}}, rtt), directory=tmp_path)
     (point,) = study.points()

@@ -22,6 +22,7 @@ from flashcrowd.study.need import (
     size,
     study_need,
 )
+from flashcrowd.study.toml import toml_of
 
 
 def check(
@@ -66,11 +67,7 @@ def check(
 
 
 def _content(study: Study, brief: bool) -> str:
-    if not brief:
-        return study.to_toml()
-    import tomlkit
-
-    return tomlkit.dumps(what_is_said(study))
+    return toml_of(what_is_said(study)) if brief else study.to_toml()
 
 
 def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:

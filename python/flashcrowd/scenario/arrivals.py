@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, Strict, StringConstraints, model_va
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.distribution import MaybeFile
 from flashcrowd.scenario.fields import (
+    MaybeCount,
     MaybePositiveSpan,
     MaybeSpan,
     PositiveSpan,
@@ -18,6 +19,7 @@ from flashcrowd.scenario.fields import (
     one_line,
     shorthand,
 )
+from flashcrowd.scenario.files import Files, as_many, rows_said
 from flashcrowd.units import Span, UnitError
 
 Source = Annotated[str, StringConstraints(max_length=300), one_line]
@@ -54,6 +56,8 @@ class Times(Table):
     file: MaybeFile = None
     """A CSV file with a line for each host, its path relative to the study. What it holds stands in
     the resolved study as `at` and `leave`."""
+    rows: MaybeCount = None
+    """How many rows of data the file has: one that was cut is refused."""
     source: Source = ""
     """The file from which the instants were read."""
     at: list[Span]
@@ -64,6 +68,7 @@ class Times(Table):
 
     @model_validator(mode="after")
     def _lasting(self) -> Self:
+        as_many(self.rows, len(self.at), "instants")
         if self.leave and len(self.leave) != len(self.at):
             raise UnitError(
                 f"one instant for each of the {len(self.at)} arrivals, or no instants at all",
@@ -84,6 +89,8 @@ class Rates(Table):
     file: MaybeFile = None
     """A CSV file of instants and rates, its path relative to the study. What it holds stands in the
     resolved study as `per_hour`."""
+    rows: MaybeCount = None
+    """How many rows of data the file has: one that was cut is refused."""
     source: Source = ""
     """The file from which the rates were read."""
     per_hour: Annotated[
@@ -96,6 +103,7 @@ class Rates(Table):
 
     @model_validator(mode="after")
     def _coming(self) -> Self:
+        as_many(self.rows, len(self.per_hour), "rates")
         instants = [at for at, _ in self.per_hour]
         rates = [rate for _, rate in self.per_hour]
         if instants[0]:
@@ -128,6 +136,8 @@ class _FromFile(Table):
 
     file: str
     """A CSV file, its path relative to the study."""
+    rows: MaybeCount = None
+    """How many rows of data it has."""
     period: MaybePositiveSpan = None
     """For rates, the time after which they begin again."""
 
@@ -141,7 +151,7 @@ def _read(given: Any, info: Any) -> Any:
     own = {"at", "leave", "per_hour"} & given.keys()
     if own and not given.get("source"):
         raise UnitError("a file, or arrivals of one's own", "not both", key="file")
-    found = read_arrivals(given["file"], (info.context or {}).get("directory"))
+    found = read_arrivals(given["file"], Files.of(info), rows_said(given))
     kind = given.get("kind", found["kind"])
     if kind != found["kind"] and not own:
         allowed = f'"{found["kind"]}", for that is what the file holds'

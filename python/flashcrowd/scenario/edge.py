@@ -53,3 +53,8 @@ class Edge(Table):
     """Random loss, each way."""
     rate: MaybeRate = None
     """Rate of each way, shared by all that crosses it; "unlimited" for one without a queue."""
+
+
+def ways(name: str) -> tuple[str, str]:
+    """What the two directions of an edge or of a shared link are called in tables."""
+    return name, f"{name} back"

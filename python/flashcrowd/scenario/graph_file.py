@@ -2,40 +2,30 @@
 
 What the attributes mean stands in Shadow's documents of the network graph (3.2-Network-Config.md
 of 1.x, network_graph_spec.md of 2.x, and the units of its `units.rs`), and in the Topology Zoo's
-files. networkx reads the graph; every attribute is taken as text and read here, so that what is
-wrong with one is told with its node or edge.
+files. Every attribute is taken as text and read here, so that what is wrong with one is told with
+its node or edge. What is not read is counted and told.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-import xml.parsers.expat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from flashcrowd.errors import visible
+from flashcrowd.scenario.data_file import number
+from flashcrowd.scenario.edge import ways
 from flashcrowd.scenario.fields import LONGEST_DELAY
+from flashcrowd.scenario.files import Files
+from flashcrowd.scenario.gml_file import read_gml
+from flashcrowd.scenario.graph import Attributes, Graph, refused
+from flashcrowd.scenario.graphml_file import read_graphml
 from flashcrowd.scenario.text_file import text_of
 from flashcrowd.units import Rate, Share, Span, UnitError
 
-MOST_NODES = 2_000
-MOST_EDGES = 20_000
-"""Larger maps are refused: all of a map stands in the resolved study."""
-
-MOST_ELEMENTS = 50 * (MOST_NODES + MOST_EDGES)
-"""No map of that size has more elements of XML."""
-
-ALLOWED = (
-    "a GraphML file as Shadow and the Topology Zoo have them, or a GML file as Shadow has them"
-)
-
-_GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 _LONGEST_NAME = 100
 
 _TIMES = {
@@ -83,122 +73,83 @@ _UP, _DOWN = (
     (f"host_bandwidth_{way}", f"bandwidth_{way}", f"bandwidth{way}") for way in ("up", "down")
 )
 _LOSS = ("packet_loss", "packetloss")
+_RATE = ("bandwidth", "LinkSpeedRaw")
+_LATITUDE, _LONGITUDE = ("Latitude", "latitude"), ("Longitude", "longitude")
 _OLD = {"packetloss", "bandwidthup", "bandwidthdown"}
 """Attributes of Shadow 1.x, in which times are in milliseconds and bandwidths in KiB/s."""
 _NEW = {"packet_loss", "host_bandwidth_up", "host_bandwidth_down", "bandwidth_up", "bandwidth_down"}
+
+_READ = {
+    "node": {"label", *_UP, *_DOWN, *_LOSS, *_LATITUDE, *_LONGITUDE},
+    "edge": {"latency", "jitter", *_LOSS, *_RATE},
+    "graph": set[str](),
+}
+"""What is read of each kind of element."""
+
+_SAYS_NOTHING = {
+    "node": {
+        # Shadow: whom it stands for. What hosts are where, the study says.
+        "id", "ip", "ip_address", "citycode", "countrycode", "country_code", "city_code", "geocode",
+        "asn", "type",
+        # The Topology Zoo: where it was found, and how it is drawn.
+        "Country", "Internal", "hyperedge", "doubted", "x", "y",
+        "geocode_append", "geocode_country", "geocode_id", "geocode_name",
+        "description", "url", "nodegraphics",
+    },
+    "edge": {"id", "key", "label", "description", "url", "edgegraphics"},
+    "graph": {
+        "label", "id", "name", "description", "Description",
+        # The Topology Zoo: whose network it is, and how it became known.
+        "Access", "Backbone", "Classification", "Commercial", "Creator", "Customer", "DateModifier",
+        "DateMonth", "DateObtained", "DateType", "DateYear", "Developed", "GeoExtent",
+        "GeoLocation", "IX", "LastAccess", "LastProcessed", "Layer", "Network", "NetworkDate",
+        "Note", "Provenance", "Source", "SourceGitVersion", "SvnVersion", "Testbed",
+        "ToolsetVersion", "Transit", "Type", "Version",
+    },
+}  # fmt: skip
+"""Attributes that name or draw, and change no packet."""
+
+_RATE_IN_WORDS = {"LinkLabel", "LinkNote", "LinkSpeed", "LinkSpeedUnits", "LinkType"}
+"""Attributes of the Topology Zoo from which people wrote `LinkSpeedRaw`. No rate is guessed from
+them, so they are told of edges that have none."""
+
+_MOST_TOLD = 8
 
 Content = dict[str, dict[str, dict[str, Any]]]
 """Places and edges, as the tables of a topology have them."""
 
 
-def read_map(name: str, directory: Path | None) -> Content:
+def read_map(name: str, files: Files) -> Content:
     """The content of a file, as the keys of `Topology` that it stands for.
 
     Args:
         name: as the study has it.
-        directory: where the study is.
+        files: where files are, and where doubts go.
 
     Raises:
         UnitError: it cannot be read, or is no map; `key` is "file".
-        ModuleNotFoundError: networkx is not installed.
     """
-    path = (directory or Path()) / name
+    path = files.directory / name
     try:
         text = text_of(path)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise _refused(f"cannot read {path}: {reason}") from None
-    graph = _from_gml(text, path) if _is_gml(text) else _from_graphml(text, path)
-    return _Map(graph, path).content()
-
-
-def _refused(hint: str, allowed: str = ALLOWED) -> UnitError:
-    return UnitError(allowed, hint, key="file")
+        raise refused(f"cannot read {path}: {reason}") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise refused(f"{path} line {line} has \\u0000", "a text without NUL bytes")
+    found = _Map(read_gml(text, path) if _is_gml(text) else read_graphml(text, path))
+    content = found.content()
+    told = found.unread()
+    if told:
+        files.doubt(path, told, "not read, so it changes nothing")
+    return content
 
 
 def _is_gml(text: str) -> bool:
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return not first.startswith("<") and re.match(r"(Creator|Version|graph)\b", first) is not None
-
-
-def _few(nodes: int, edges: int, path: Path) -> None:
-    if nodes > MOST_NODES or edges > MOST_EDGES:
-        allowed = f"a map of at most {MOST_NODES} nodes and {MOST_EDGES} edges"
-        raise _refused(f"{path} has more; keep the nodes that you use", allowed)
-
-
-def _from_gml(text: str, path: Path) -> Any:
-    import networkx
-
-    nodes, edges = (len(re.findall(rf"\b{it}\s*\[", text)) for it in ("node", "edge"))
-    _few(nodes, edges, path)
-    try:
-        return networkx.parse_gml(text.splitlines(), label="id")
-    except (networkx.NetworkXError, ValueError, RecursionError) as error:
-        raise _refused(f"{path}: {visible(str(error))}") from None
-
-
-def _from_graphml(text: str, path: Path) -> Any:
-    """The graph of a GraphML file whose attributes are all text. A DTD is refused: entities may be
-    made to expand without end (CWE-776), and no GraphML needs any.
-    """  # noqa: D205
-    import networkx
-
-    def doctype(*_: object) -> None:
-        raise _refused(f"{path} has a document type (DTD); leave it out")
-
-    count = Counter[str]()
-
-    def element(name: str, _: object) -> None:
-        count[name.rpartition(":")[2]] += 1
-        count["elements"] += 1
-        if count["elements"] > MOST_ELEMENTS:
-            allowed = f"a map of at most {MOST_ELEMENTS} elements"
-            raise _refused(f"{path} has more; keep the nodes that you use", allowed)
-
-    outline = xml.parsers.expat.ParserCreate()
-    outline.StartDoctypeDeclHandler = doctype
-    outline.StartElementHandler = element
-    try:
-        outline.Parse(text, True)
-        root = ElementTree.fromstring(text)
-    except (xml.parsers.expat.ExpatError, ElementTree.ParseError, ValueError) as error:
-        if isinstance(error, UnitError):
-            raise
-        raise _refused(f"{path}: {error}") from None
-    if not root.tag.endswith("graphml"):
-        raise _refused(f"{path} begins with <{visible(root.tag.rpartition('}')[2])}>")
-    if root.tag == "graphml":  # some programs leave the namespace out
-        for part in root.iter():
-            part.tag = f"{_GRAPHML}{part.tag}"
-    if count["graph"] != 1:
-        raise _refused(f"{path} has {count['graph']} graphs", "a file with one graph")
-    _few(count["node"], count["edge"], path)
-    _declared(root, path)
-    for key in root.iter(f"{_GRAPHML}key"):
-        key.set("attr.type", "string")
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return networkx.parse_graphml(
-                ElementTree.tostring(root, encoding="unicode"), force_multigraph=True
-            )
-    except (networkx.NetworkXError, ValueError, KeyError, RecursionError) as error:
-        raise _refused(f"{path}: {visible(str(error))}") from None
-
-
-def _declared(root: ElementTree.Element, path: Path) -> None:
-    """Refuses what networkx would make up for: nodes that stand twice, ends that no node has."""
-    nodes = Counter(node.get("id", "") for node in root.iter(f"{_GRAPHML}node"))
-    twice = [node for node, times in nodes.items() if times > 1]
-    if twice:
-        raise _refused(f'{path} has the node "{visible(twice[0])}" twice', "nodes with an id each")
-    for edge in root.iter(f"{_GRAPHML}edge"):
-        for end in ("source", "target"):
-            node = edge.get(end, "")
-            if node not in nodes:
-                hint = f'{path} has an edge whose {end} "{visible(node)}" is no node of it'
-                raise _refused(hint, "edges between nodes of the file")
 
 
 class _Element:
@@ -210,22 +161,28 @@ class _Element:
         self._old = old
 
     def first(self, names: Iterable[str]) -> tuple[str, str] | None:
-        """The first of some attributes that there is, by its name."""
-        return next(((name, self._texts[name]) for name in names if self._texts.get(name)), None)
+        """The one of some attributes that there is, by its name.
+
+        Raises:
+            UnitError: there are several, and they differ.
+        """
+        there = [(name, self._texts[name]) for name in names if self._texts.get(name)]
+        if len({text for _, text in there}) > 1:
+            also = ", ".join(f"{name} too" for name, _ in there[1:])
+            raise self.wrong(there[0][0], "one attribute for one thing", f"it has {also}")
+        return there[0] if there else None
 
     def wrong(self, name: str, allowed: str, hint: str = "") -> UnitError:
         text = visible(self._texts.get(name, ""))[:60]
         said = f'{self._path}: {self._what}: {name} is "{text}"'
-        return _refused(f"{said}; {hint}" if hint else said, allowed)
+        return refused(f"{said}; {hint}" if hint else said, allowed)
 
     def number(self, name: str) -> Fraction:
-        try:
-            found = Decimal(self._texts[name])
-        except InvalidOperation:
-            raise self.wrong(name, "a number") from None
-        if not found.is_finite() or abs(found.adjusted()) > 30:
+        text = self._texts[name]
+        found = number(text.lstrip("+-")) if text[:2] not in ("+-", "-+", "--", "++") else None
+        if found is None:
             raise self.wrong(name, "a number")
-        return Fraction(found)
+        return -found if text.startswith("-") else found
 
     def _quantity(self, name: str, units: Mapping[str, Fraction], bare: Fraction | None) -> int:
         """A number with one of the units, in base units; without a unit, of `bare` ones."""
@@ -241,13 +198,10 @@ class _Element:
             if unit is not None:
                 hint = f"there is no unit {visible(unit)[:20]!r}"
             raise self.wrong(name, allowed, hint)
-        try:
-            number = Decimal(match["number"])
-        except InvalidOperation:
-            raise self.wrong(name, allowed) from None
-        if abs(number.adjusted()) > 30:
+        found = number(match["number"])
+        if found is None:
             raise self.wrong(name, allowed)
-        return round(Fraction(number) * scale)
+        return round(found * scale)
 
     def time(self, name: str, *, new: bool) -> Span:
         """Milliseconds in Shadow 1.x and seconds in 2.x, where no unit is given."""
@@ -281,10 +235,11 @@ class _Element:
         return Share.of(share)
 
     def coordinates(self) -> tuple[float, float] | None:
-        names = [
-            self.first(each) for each in (("Latitude", "latitude"), ("Longitude", "longitude"))
-        ]
+        names = [self.first(each) for each in (_LATITUDE, _LONGITUDE)]
         if None in names:
+            alone = next((it for it in names if it), None)
+            if alone:
+                raise self.wrong(alone[0], "Latitude and Longitude together")
             return None
         found = []
         for pair, most in zip(names, (90, 180), strict=True):
@@ -297,33 +252,55 @@ class _Element:
 
 
 class _Map:
-    """A graph of networkx, read as a map."""
+    """A graph, read as a map."""
 
-    def __init__(self, graph: Any, path: Path) -> None:
-        self._graph, self._path = graph, path
-        self._ids = {node: self._name(str(node)) for node in graph.nodes}
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._path = graph, graph.path
+        self._ids = {node: self._name(node) for node in graph.nodes}
         if len(set(self._ids.values())) < len(self._ids):
-            raise _refused(f"{path}: two nodes have the same id but for its length or quotes")
-        parts = [data for _, data in graph.nodes(data=True)]
-        parts += [data for _, _, data in graph.edges(data=True)]
-        names = {str(name) for data in parts for name in data}
+            raise refused(f"{self._path}: two nodes have the same id but for its length or quotes")
+        names = {name for data in graph.nodes.values() for name in data}
+        names |= {name for arc in graph.arcs for name in arc.attributes}
         self._old, self._new = bool(names & _OLD), bool(names & _NEW)
 
     def content(self) -> Content:
         places = dict(self._places())
         if not places:
-            raise _refused(f"{self._path} has no nodes")
+            raise refused(f"{self._path} has no nodes")
         return {"places": places, "edges": self._edges(places)}
+
+    def unread(self) -> str:
+        """What the file has and nobody reads, counted; nothing if that is nothing."""
+        count = Counter(self._graph.unread)
+        for kind, of_kind in (
+            ("node", list(self._graph.nodes.values())),
+            ("edge", [arc.attributes for arc in self._graph.arcs]),
+            ("graph", [self._graph.attributes]),
+        ):
+            for data in of_kind:
+                ignored = _READ[kind] | _SAYS_NOTHING[kind]
+                if kind == "edge" and any(data.get(name) for name in _RATE):
+                    ignored |= _RATE_IN_WORDS
+                places = f"{len(of_kind)} {kind}s" if kind != "graph" else "the graph"
+                for name in data.keys() - ignored:
+                    count[f"{visible(name)[:40]} of {{}}{places}"] += 1
+        told = [
+            it.format("" if it.endswith("the graph") else f"{times} of ") if "{}" in it
+            else f"{times} × {it}"
+            for it, times in sorted(count.items(), key=lambda pair: (-pair[1], pair[0]))
+        ]  # fmt: skip
+        more = f", … ({len(told)} in all)" if len(told) > _MOST_TOLD else ""
+        return ", ".join(told[:_MOST_TOLD]) + more
 
     @staticmethod
     def _name(text: str) -> str:
         return visible(text).replace('"', "'").strip()[:_LONGEST_NAME] or "(no name)"
 
-    def _element(self, what: str, data: Mapping[str, Any]) -> _Element:
+    def _element(self, what: str, data: Attributes) -> _Element:
         return _Element(what, data, self._path, old=self._old)
 
     def _places(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for node, data in self._graph.nodes(data=True):
+        for node, data in self._graph.nodes.items():
             name = self._ids[node]
             element = self._element(f"node {name}", data)
             loss = element.first(_LOSS)
@@ -342,18 +319,19 @@ class _Map:
 
     def _edges(self, places: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         edges: dict[str, dict[str, Any]] = {}
-        one_way = self._graph.is_directed()
         count: dict[str, int] = {}
-        for one, other, data in self._graph.edges(data=True):
-            ends = self._ids[one], self._ids[other]
+        taken: set[str] = set()
+        for arc in self._graph.by_place():
+            ends = self._ids[arc.ends[0]], self._ids[arc.ends[1]]
             called = " - ".join(places[end]["label"] or end for end in ends)
             count[called] = count.get(called, 0) + 1
             name = called if count[called] == 1 else f"{called} {count[called]}"
-            while name in edges:
+            while not taken.isdisjoint(ways(name)):
                 name += "'"
-            element = self._element(f"edge {ends[0]} - {ends[1]}", data)
+            taken.update(ways(name))
+            element = self._element(f"edge {ends[0]} - {ends[1]}", arc.attributes)
             edge: dict[str, Any] = {"between": ends}
-            if one_way:
+            if arc.directed:
                 edge["one_way"] = True
             if element.first(("latency",)):
                 edge["delay"] = element.time("latency", new=self._new)
@@ -364,7 +342,7 @@ class _Map:
             loss = element.loss()
             if loss:
                 edge["loss"] = loss
-            rate = element.rate(("bandwidth", "LinkSpeedRaw"))
+            rate = element.rate(_RATE)
             if rate:
                 edge["rate"] = rate
             edges[name] = edge

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario.distribution import RttDistribution
+from flashcrowd.scenario.edge import ways
 from flashcrowd.scenario.network import Group, Network
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
@@ -62,7 +63,7 @@ def _edges(network: Network, topology: Topology) -> Iterator[Problem]:
     if not topology.places:
         yield Problem(f"{place}.places", MISSING, "places, or a file that has them")
         return
-    taken = {name for link in network.links for name in (link, f"{link} back")}
+    taken = {name for link in network.links for name in ways(link)}
     for name, edge in topology.edges.items():
         path = join((*place.split("."), "edges", name))
         for end in edge.between:
@@ -70,9 +71,10 @@ def _edges(network: Network, topology: Topology) -> Iterator[Problem]:
                 hint = did_you_mean(end, topology.places)
                 allowed = f"a place: {one_of(topology.places)}"
                 yield Problem(f"{path}.between", shown(end), allowed, hint)
-        names = {name, f"{name} back"}
-        if names & taken or name.endswith((" up", " down")):
-            yield Problem(path, shown(name), "a name that no link and no line has")
+        names = set(ways(name))
+        if names & taken or any(_is_line(it, network) for it in names):
+            hint = f'in tables its directions are "{name}" and "{name} back"'
+            yield Problem(path, shown(name), "a name that no link and no line has", hint)
         taken |= names
     if topology.unplaced == "refuse":
         ends = {
@@ -89,6 +91,15 @@ def _edges(network: Network, topology: Topology) -> Iterator[Problem]:
                 "Latitude and Longitude at both ends of each edge that has no latency",
                 'add them, or say `unplaced = "leave-out"` to go without these edges',
             )
+
+
+def _is_line(name: str, network: Network) -> bool:
+    """Whether the access line of a host is called so: "homes-2 up"."""
+    host, _, way = name.rpartition(" ")
+    group, _, number = host.rpartition("-")
+    if way not in ("up", "down") or group not in network.groups or not number.isdecimal():
+        return False
+    return 1 <= int(number) <= network.groups[group].hosts
 
 
 def _at(group: Group, place: str, topology: Topology) -> Iterator[Problem]:

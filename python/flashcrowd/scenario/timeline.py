@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo, field_validator
 
 from flashcrowd.scenario.fields import Table
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace import with_capacity
 from flashcrowd.units import Span, UnitError
 
@@ -28,7 +28,7 @@ class Change(Table):
         """A trace, with what its file says."""
         if str(info.data.get("change")).rpartition(".")[2] not in ("rate", "up", "down"):
             return given
-        value = with_capacity(given, (info.context or {}).get("directory", Path()))
+        value = with_capacity(given, Files.of(info))
         return {**value, "capacity": str(value["capacity"])} if value is not given else given
 
 

@@ -24,6 +24,7 @@ from flashcrowd.scenario.fields import (
     one_line,
     shorthand,
 )
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.graph_file import read_map
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.routes import Route, routes
@@ -80,7 +81,7 @@ class Topology(Table):
             raise UnitError("a file, or places and edges of one's own", "not both", key="file")
         if not isinstance(given["file"], str):
             return given
-        content = read_map(given["file"], (info.context or {}).get("directory"))
+        content = read_map(given["file"], Files.of(info))
         return {**given, "file": None, "source": given["file"], **content}
 
     def find(self, name: str) -> list[str]:

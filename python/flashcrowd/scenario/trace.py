@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Tag, ValidationInfo, model_validator
 
 from flashcrowd.scenario.capacity import Capacity
-from flashcrowd.scenario.fields import MaybeRate, Table, Word
+from flashcrowd.scenario.fields import MaybeCount, MaybeRate, Table, Word
+from flashcrowd.scenario.files import Files, as_many, rows_said
 from flashcrowd.scenario.trace_file import read_capacity
 from flashcrowd.units import UnitError
 
@@ -33,6 +33,9 @@ class Trace(Table):
     """What comes after the last line: the trace from its beginning, or for CSV, "hold", the last
     rate for ever. A CSV trace begins again when its last rate has held for as long as the one
     before it."""
+    rows: MaybeCount = None
+    """How many rows of data the file has: one that was cut is refused. "none" if a comment in it
+    says so, as `# rows: 240`."""
     read: MaybeFile = None
     """The file that `capacity` was read from. Where it is not `file`, that is read."""
     capacity: Capacity
@@ -41,10 +44,11 @@ class Trace(Table):
     @model_validator(mode="before")
     @classmethod
     def _read_file(cls, given: Any, info: ValidationInfo) -> Any:
-        return with_capacity(given, (info.context or {}).get("directory", Path()))
+        return with_capacity(given, Files.of(info))
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
+        as_many(self.rows, len(self.capacity.times), "entries of the capacity")
         if self.end == "hold":
             if self.capacity.kind == "opportunities":
                 raise UnitError('"repeat"', "a Mahimahi trace has no last rate to hold", "end")
@@ -63,13 +67,13 @@ class Trace(Table):
         return hash((self.end, self.capacity))
 
 
-def with_capacity(given: Any, directory: Path) -> Any:
+def with_capacity(given: Any, files: Files) -> Any:
     """A table as a study has it, with what its file says."""
     if not isinstance(given, dict) or not isinstance(given.get("file"), str):
         return given
     if "capacity" in given and given.get("read") == given["file"]:
         return given
-    capacity = read_capacity(given["file"], directory)
+    capacity = read_capacity(given["file"], files, rows_said(given))
     return {**given, "read": given["file"], "capacity": capacity}
 
 

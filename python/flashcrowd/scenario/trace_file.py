@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 
-from flashcrowd.errors import did_you_mean, visible
+from flashcrowd.errors import did_you_mean
 from flashcrowd.scenario.capacity import MOST_ENTRIES, Capacity
-from flashcrowd.scenario.text_file import text_of
+from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, is_negative, number
+from flashcrowd.scenario.files import Files
 from flashcrowd.units import Quantity, Rate, Span, UnitError
 
 HEADER = "time [s],rate [Mbit/s]"
@@ -19,10 +18,10 @@ HEADER = "time [s],rate [Mbit/s]"
 _FILE = f'a Mahimahi trace (a whole number of milliseconds a line), or CSV with "{HEADER}"'
 _DATA = Path(__file__).parent / "data"
 _SUFFIX = "-capacity.csv"
-_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-_LONGEST_NUMBER = 40
 
-_Row = tuple[int, str]
+_TIMES = ("time", "t", "at", "start", "begin", "instant", "from", "seconds", "second", "elapsed")
+_RATES = ("rate", "r", "bitrate", "capacity", "bandwidth", "bw", "throughput", "speed", "goodput", "up", "uplink", "upload", "down", "downlink", "download")  # fmt: skip  # noqa: E501
+"""What columns are called whose meaning is clear."""
 
 
 def shipped() -> list[str]:
@@ -30,99 +29,100 @@ def shipped() -> list[str]:
     return sorted(path.name.removesuffix(_SUFFIX) for path in _DATA.glob(f"*{_SUFFIX}"))
 
 
-def read_capacity(name: str, directory: Path) -> Capacity:
+def read_capacity(name: str, files: Files, rows: int | None = None) -> Capacity:
     """The capacity that a file says.
 
     Args:
-        name: the file's path, relative to `directory`, or the name of a trace that ships.
-        directory: that of the study.
+        name: the file's path, relative to that of the study, or the name of a trace that ships.
+        files: where files are, and where doubts go.
+        rows: how many rows the study says that it has.
 
     Raises:
         UnitError: the file cannot be read, or says none; the hint names file, line and value.
     """
     if not name or "\0" in name:
         raise UnitError(_FILE, "it has no name" if not name else "its name has a NUL byte")
-    path = _DATA / f"{name}{_SUFFIX}" if name in shipped() else directory / name
+    path = _DATA / f"{name}{_SUFFIX}" if name in shipped() else files.directory / name
     try:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise UnitError(_FILE, f"{path} is no file but a folder or a device")
-        return _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
+        file, columns, capacity = _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
     except UnicodeDecodeError:
         raise UnitError(_FILE, f"cannot read {path}: it is not text in UTF-8") from None
     except OSError as error:
         hint = did_you_mean(name, shipped()) or f"cannot read {path}: {error.strerror}"
         raise UnitError(_FILE, hint) from None
+    file.judge_end(files, len(capacity.times), rows)
+    meant = ((_TIMES, "times"), (_RATES, "rates"))
+    for column, (words, what) in zip(columns, meant, strict=False):
+        file.doubt_column(files, column, words, what)
+    return capacity
 
 
 @lru_cache(maxsize=32)
-def _read(path: Path, *_signature: int) -> Capacity:
+def _read(path: Path, *_signature: int) -> tuple[DataFile, list[Column], Capacity]:
     """What a file says, read once as long as it stays as it is."""
-    rows: list[_Row] = []
-    for number, line in enumerate(text_of(path).split("\n"), 1):
-        text = line.strip(" \t")
-        if text and not text.startswith("#"):
-            rows.append((number, text))
-            if len(rows) > MOST_ENTRIES + 1:
-                raise UnitError(f"at most {MOST_ENTRIES} entries", f"{path} has more")
-    if not rows:
+    file = data_file(path, MOST_ENTRIES)
+    if not file.rows:
         raise UnitError(_FILE, f"{path} is empty")
-    if "," in rows[0][1]:
-        return _rates(rows, path)
-    return _made(path, rows, lambda: Capacity.of("opportunities", _instants(rows, path)))
+    if not _is_number(file.rows[0].text):
+        return file, *_rates(file)
+    return file, [], _made(file, file.rows, lambda: Capacity.of("opportunities", _instants(file)))
 
 
-def _instants(rows: list[_Row], path: Path) -> list[int]:
+def _is_number(text: str) -> bool:
+    return number(text.removeprefix("-")) is not None
+
+
+def _instants(file: DataFile) -> list[int]:
     instants: list[int] = []
-    for number, text in rows:
-        if not (text.isascii() and text.isdigit() and len(text) < 16):
-            hint = _place(path, number, text)
-            if text.startswith("-"):
+    for row in file.rows:
+        if not (row.text.isascii() and row.text.isdigit() and len(row.text) < 16):
+            hint = file.place(row)
+            if is_negative(row.text):
                 raise UnitError("a number of milliseconds of zero or more", hint)
             raise UnitError("a whole number of milliseconds in each line", hint)
-        instants.append(int(text))
+        instants.append(int(row.text))
     return instants
 
 
-def _rates(rows: list[_Row], path: Path) -> Capacity:
-    columns = [cell.strip() for cell in rows[0][1].split(",")]
-    units = [cell.partition("[")[2].removesuffix("]").strip() for cell in columns]
+def _rates(file: DataFile) -> tuple[list[Column], Capacity]:
+    columns, rows = file.columns(), file.rows[1:]
+    units = [it.unit or "" for it in columns]
     if len(units) != 2 or units[0] not in Span.units or units[1] not in Rate.units:
-        raise UnitError(f'a first line as in "{HEADER}"', _place(path, *rows[0]))
-    del rows[0]
+        place, other = file.place(file.rows[0]), file.separator()
+        hint = f"{place}; {other}" if other else place
+        raise UnitError(f'a first line as in "{HEADER}"', hint)
     if not rows:
-        raise UnitError("at least one line after the first", f"{path} has none")
+        raise UnitError("at least one line after the first", f"{file.path} has none")
     times: list[int] = []
     rates: list[int] = []
-    for number, text in rows:
-        cells = [cell.strip() for cell in text.split(",")]
+    for row in rows:
+        cells = file.cells(row)
         if len(cells) != 2:
-            raise UnitError("two columns, a time and a rate", _place(path, number, text))
-        times.append(_amount(cells[0], units[0], Span, path, number))
-        rates.append(_amount(cells[1], units[1], Rate, path, number))
-    return _made(path, rows, lambda: Capacity.of("rates", times, rates))
+            raise UnitError("two columns, a time and a rate", file.place(row))
+        times.append(_amount(cells[0], units[0], Span, file, row))
+        rates.append(_amount(cells[1], units[1], Rate, file, row))
+    return columns, _made(file, rows, lambda: Capacity.of("rates", times, rates))
 
 
-def _amount(cell: str, unit: str, quantity: type[Quantity], path: Path, number: int) -> int:
+def _amount(cell: str, unit: str, quantity: type[Quantity], file: DataFile, row: Row) -> int:
     """A number of a column in base units, to the nearest."""
-    if len(cell) > _LONGEST_NUMBER or not _NUMBER.fullmatch(cell):
-        if cell.startswith("-") and _NUMBER.fullmatch(cell[1:]):
-            raise UnitError(f"{quantity.noun} of zero or more", _place(path, number, cell))
+    found = number(cell)
+    if found is None:
+        if is_negative(cell):
+            raise UnitError(f"{quantity.noun} of zero or more", file.place(row, cell))
         allowed = f'{quantity.noun} as a number, its unit "{unit}" stands in the first line'
-        raise UnitError(allowed, _place(path, number, cell))
-    return round(Fraction(Decimal(cell)) * quantity.units[unit])
+        raise UnitError(allowed, file.place(row, cell))
+    return round(found * quantity.units[unit])
 
 
-def _made(path: Path, rows: list[_Row], make: object) -> Capacity:
+def _made(file: DataFile, rows: Sequence[Row], make: Callable[[], Capacity]) -> Capacity:
     """What `make` gives; a mistake in an entry names its line."""
     try:
-        return make()  # type: ignore[operator]
+        return make()
     except UnitError as error:
-        place = _place(path, *rows[int(error.key)]) if error.key else str(path)
+        place = file.place(rows[int(error.key)]) if error.key else str(file.path)
         hint = f"{place}; {error.hint}" if error.hint else place
         raise UnitError(error.allowed, hint) from None
-
-
-def _place(path: Path, number: int, text: str) -> str:
-    short = text if len(text) <= 40 else text[:37] + "..."
-    return f'{path} line {number} has "{visible(short)}"'

@@ -9,13 +9,13 @@ such tables in it: what is refused is what would be refused without them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from flashcrowd.errors import Problem
 from flashcrowd.scenario import paths
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study.sweep import Axis
@@ -46,9 +46,9 @@ class Refused(Exception):
 class Parts:
     """Makes the scenarios of a sweep from their documents."""
 
-    def __init__(self, axes: Sequence[Axis], directory: Path) -> None:
+    def __init__(self, axes: Sequence[Axis], files: Files) -> None:
         self._swept = [[paths.parse(path) or [] for path in axis] for axis in axes]
-        self._context = {"directory": directory}
+        self._context = {"files": files}
         self._reached: dict[Place, tuple[int, ...]] = {}
         self._valid: dict[Key, Any] = {}
         self._refused: set[frozenset[Key]] = set()

@@ -16,6 +16,7 @@ from flashcrowd.plan.lower import used_by, wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.doubts import doubts, unsaid
 from flashcrowd.scenario.fields import Name, any_lines
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
@@ -30,6 +31,7 @@ from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.repeats import Repeats, Until
 from flashcrowd.study.seeds import seed_of
 from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
+from flashcrowd.study.toml import toml_of
 from flashcrowd.units import UnitError
 
 Sweep = Annotated[
@@ -68,7 +70,7 @@ class Study(Scenario):
     expect: dict[Name, Expectation] = Field(default_factory=dict)
     """What is expected, judged when the runs are done."""
 
-    _directory: Path = PrivateAttr(default_factory=Path)
+    _files: Files = PrivateAttr(default_factory=Files)
     _place: str = PrivateAttr(default="study")
     _text: str | None = PrivateAttr(default=None)
     _points: list[Point] | None = PrivateAttr(default=None)
@@ -141,11 +143,12 @@ class Study(Scenario):
 
     @classmethod
     def _validated(cls, document: dict[str, Any], place: str, directory: Path) -> Self:
+        files = Files(directory)
         try:
-            study = cls.model_validate(document, context={"directory": directory})
+            study = cls.model_validate(document, context={"files": files})
         except ValidationError as error:
             raise StudyError(problems_of(error, cls, document), place) from None
-        study._directory, study._place = directory, place
+        study._files, study._place = files, place
         return study
 
     @property
@@ -236,7 +239,7 @@ class Study(Scenario):
             if tables not in seen:
                 seen.add(tables)
                 findings.add(doubts(point.scenario), point.values)
-        return findings.found
+        return [*self._files.doubts, *findings.found]
 
     def _unsaid(self) -> Iterator[Problem]:
         """What the file leaves open, where no sweep says it."""
@@ -255,9 +258,7 @@ class Study(Scenario):
 
     def to_toml(self) -> str:
         """The resolved study as a file."""
-        import tomlkit
-
-        return tomlkit.dumps(self.resolved())
+        return toml_of(self.resolved())
 
     def fingerprint(self, digests: Iterable[str] | None = None) -> str:
         """SHA-256 of everything that determines results, in hexadecimal digits.
@@ -280,7 +281,7 @@ class Study(Scenario):
         if problems:
             raise StudyError(problems, self._place)
         base, findings = self._base(), Findings(self.sweep)
-        parts = Parts(self.sweep, self._directory)
+        parts = Parts(self.sweep, self._files)
         segments = {path: paths.parse(path) or [] for axis in self.sweep for path in axis}
         points: list[Point] = []
         kept = self._kept
