@@ -1,5 +1,6 @@
 """Maps from GraphML and GML: Shadow's documented examples, the Topology Zoo's form, and what is wrong."""  # noqa: E501
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.errors import is_plain
+from flashcrowd.errors import StudyError, is_plain
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.graph import MOST_ELEMENTS, MOST_NODES
 from flashcrowd.scenario.graph_file import read_map
 from flashcrowd.scenario.topology import FIBRE_KM_PER_S, Topology, great_circle_km
+from flashcrowd.study import Study
 from flashcrowd.units import Rate, Share, Span, UnitError
 
 SPACE = 'xmlns="http://graphml.graphdrawing.org/xmlns"'
@@ -44,9 +46,15 @@ def graphml(
 
 
 def read(text: str | bytes, folder: Path) -> dict[str, Any]:
-    path = folder / "map"
+    return read_and_told(text, folder)[0]
+
+
+def read_and_told(text: str | bytes, folder: Path) -> tuple[dict[str, Any], str]:
+    """A map, and what of it is told as not read."""
+    path, files = folder / "map", Files(folder)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_map("map", Files(folder))
+    found = read_map("map", files)
+    return found, ", ".join(doubt.value for doubt in files.doubts)
 
 
 def test_the_example_of_shadow_1(tmp_path: Path) -> None:
@@ -278,3 +286,246 @@ def test_light_takes_five_microseconds_a_kilometre() -> None:
     assert topology.delay_ns(topology.edges["e"]) == pytest.approx(
         1.5 * 20_015.1 * 4897.4, rel=1e-4
     )
+
+
+VALUES = {
+    "node": {
+        "label": ["X", "Y"], "host_bandwidth_up": ["5 Mbit", "1 Gbit"],
+        "host_bandwidth_down": ["9 Mbit"], "Latitude": ["1.5", "-80"], "Longitude": ["170", "2e1"],
+    },
+    "edge": {
+        "latency": ["5 ms", "2 s"], "jitter": ["1 ms"], "packet_loss": ["0.5", "0.25"],
+        "bandwidth": ["8 Mbit", "9 kbit"],
+    },
+}  # fmt: skip
+"""Attributes that change a network, with some values."""
+
+
+@given(data=st.data(), ways=st.tuples(*[st.sampled_from([None, True, False])] * 3))
+def test_an_attribute_means_the_same_as_default_and_written_out(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, ways: tuple[bool | None, ...]
+) -> None:
+    """Defaults for nodes, edges or all, and a direction for all or for each edge."""
+    folder = tmp_path_factory.getbasetemp()
+    keys, usual = "", {"node": dict[str, str](), "edge": dict[str, str]()}
+    for kind, names in VALUES.items():
+        for name, values in names.items():
+            default = data.draw(st.none() | st.sampled_from(values))
+            for_all = data.draw(st.booleans())
+            said = "" if default is None else f"<default>{default}</default>"
+            keys += f'<key id="{name}" for="{"all" if for_all else kind}" attr.name="{name}">'
+            keys += f"{said}</key>"
+            if default is not None:
+                usual[kind][name] = default
+
+    def own(kind: str) -> dict[str, str]:
+        given = {
+            name: data.draw(st.none() | st.sampled_from(it)) for name, it in VALUES[kind].items()
+        }
+        if kind == "node" and not {
+            **usual[kind],
+            **{k: v for k, v in given.items() if v},
+        }.keys() >= {"Latitude", "Longitude"}:
+            given |= {"Latitude": "1", "Longitude": "2"}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def written(kind: str, values: Mapping[str, str]) -> str:
+        return "".join(f'<data key="{name}">{it}</data>' for name, it in values.items())
+
+    nodes = {name: own("node") for name in "abc"}
+    edges = [(*ends, own("edge"), way) for ends, way in zip(("ab", "bc", "ba"), ways, strict=True)]
+    directed = data.draw(st.booleans())
+
+    def file(*, whole: bool) -> str:
+        body = ""
+        for name, values in nodes.items():
+            shown = {**usual["node"], **values} if whole else values
+            body += f'<node id="{name}">{written("node", shown)}</node>'
+        for one, other, values, way in edges:
+            said = way if way is not None else directed if whole else None
+            mark = "" if said is None else f' directed="{str(said).lower()}"'
+            shown = {**usual["edge"], **values} if whole else values
+            body += f'<edge source="{one}" target="{other}"{mark}>{written("edge", shown)}</edge>'
+        usual_way = ("directed" if directed else "undirected") if not whole else "undirected"
+        declared = re.sub("<default>.*?</default>", "", keys) if whole else keys
+        return (
+            f'<graphml {SPACE}>{declared}<graph edgedefault="{usual_way}">{body}</graph></graphml>'
+        )
+
+    short, told = read_and_told(file(whole=False), folder)
+    whole, _ = read_and_told(file(whole=True), folder)
+    assert short == whole
+    assert told == ""
+    for one, other, values, way in edges:
+        expected = {**usual["edge"], **values}
+        ends = (one, other) if (directed if way is None else way) else tuple(sorted((one, other)))
+        mine = [it for it in short["edges"].values() if it["between"] == ends]
+        assert mine
+        if "bandwidth" in expected:
+            assert any("rate" in it for it in mine)
+
+
+def test_a_default_reaches_the_plan(tmp_path: Path) -> None:
+    """A slow line by default is slow: it was a fast one while defaults were not read."""
+    keys = '<key id="b" for="edge" attr.name="bandwidth"><default>1 Mbit</default></key>'
+    keys += '<key id="l" for="all" attr.name="latency"><default>20 ms</default></key>'
+    body = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
+    text = f'<graphml {SPACE}>{keys}<graph edgedefault="undirected">{body}</graph></graphml>'
+    (tmp_path / "m.graphml").write_text(text)
+    network = plan({"file": "m.graphml"}, ("a", "b"), tmp_path)["network"]
+    found = [link["conditions"] for link in network["links"] if link["name"].startswith("a - b")]
+    assert [(it["rate_bps"], it["delay_ns"]) for it in found] == [(10**6, 20 * 10**6)] * 2
+
+
+def plan(topology: object, at: tuple[str, str], folder: Path) -> Any:
+    document = {
+        "format": 1,
+        "title": "T",
+        "network": {
+            "topology": topology,
+            "groups": {"one": {"at": at[0]}, "other": {"at": at[1], "hosts": 2}},
+        },
+        "workloads": {"t": {"kind": "transfer", "from": "one", "to": "other", "size": "1 MB"}},
+    }
+    return Study.from_dict(document, directory=folder).points()[0].plan().data
+
+
+def test_edges_of_a_map_may_be_called_anything(tmp_path: Path) -> None:
+    """Labels that end as access lines and ways back are called in tables."""
+    labels = {"a": "X", "b": "Y back", "c": "Y", "d": "up", "e": "x down"}
+    edges = [(a, b, {"latency": "1 ms", "bandwidth": "1 Mbit", "packet_loss": "0"})
+             for a, b in ("ab", "ac", "ad", "ae")]  # fmt: skip
+    nodes = {name: {"label": label} for name, label in labels.items()}
+    (tmp_path / "m").write_text(graphml(nodes, edges))
+    for end in "bcde":
+        links = plan("m", ("a", end), tmp_path)["network"]["links"]
+        assert len({link["name"] for link in links}) == len(links)
+        assert any(link["name"].startswith(f"X - {labels[end]}") for link in links)
+
+
+def test_edges_of_ones_own_may_not_be_called_as_a_line_is(tmp_path: Path) -> None:
+    places = {"a": {}, "b": {}}
+    edge = {"between": ["a", "b"], "delay": "1 ms", "rate": "1 Mbit/s"}
+    for name in ("other-3 up", "third-1 down", "other up", "wind up", "other-2 back"):
+        plan({"places": places, "edges": {name: edge}}, ("a", "b"), tmp_path)
+    for name in ("other-2 up", "one-1 down"):
+        with pytest.raises(StudyError, match="a name that no link and no line has"):
+            plan({"places": places, "edges": {name: edge}}, ("a", "b"), tmp_path)
+    with pytest.raises(StudyError, match="a name that no link and no line has"):
+        plan({"places": places, "edges": {"x": edge, "x back": edge}}, ("a", "b"), tmp_path)
+
+
+TWIN_EDGES = """Creator "somebody"
+graph [
+  {extra}
+  node [ id 0 label "A &#38; B" graphics [ x 1.0 y 2.0 ] ]
+  node [ id 1 label "C" ]
+  edge [ source 0 target 1 latency "5 ms" bandwidth "1 Mbit" ]
+  edge [ source 0 target 1 latency "9 ms" bandwidth "2 Mbit" ]
+  edge [ source 1 target 0 latency "7 ms" packet_loss 1.0E-2 ]
+]
+"""
+
+
+@pytest.mark.parametrize("extra", ["", "multigraph 1", "multigraph 0", "# a comment", 'label "N"'])
+def test_several_edges_of_a_gml_between_two_nodes_need_no_word(tmp_path: Path, extra: str) -> None:
+    found, told = read_and_told(TWIN_EDGES.format(extra=extra), tmp_path)
+    assert told == ""
+    assert [it["delay"] for it in found["edges"].values()] == [
+        Span("5 ms"),
+        Span("9 ms"),
+        Span("7 ms"),
+    ]
+    assert list(found["edges"]) == ["A & B - C", "A & B - C 2", "A & B - C 3"]
+    one_way = read(TWIN_EDGES.format(extra="directed 1"), tmp_path)["edges"]
+    assert [it["between"] for it in one_way.values()] == [("0", "1"), ("0", "1"), ("1", "0")]
+    assert all(it["one_way"] for it in one_way.values())
+
+
+INSIDE = (
+    '<node id="a">{node}</node><node id="b"/><edge source="a" target="b"{more}>{edge}</edge>{graph}'
+)
+
+
+def odd(node: str = "", edge: str = "", graph: str = "", more: str = "", keys: str = "") -> str:
+    body = INSIDE.format(node=node, edge=edge, graph=graph, more=more)
+    return f'<graphml {SPACE}>{keys}<graph edgedefault="undirected">{body}</graph></graphml>'
+
+
+KEY = '<key id="k" for="edge" attr.name="latency">{}</key>'
+FIVE = KEY.format("<default>5 ms</default>")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (odd(graph='<hyperedge><endpoint node="a"/></hyperedge>' * 2), "2 hyperedges"),
+        (odd(node='<graph edgedefault="directed"/>'), "2 graphs; graphs within nodes or edges"),
+        (odd(node='<locator href="x"/>'), "1 locator"),
+        (odd(edge='<data key="nowhere">1</data>'), 'edge a - b has the key "nowhere"'),
+        (odd(more=' directed="maybe"'), 'edge a - b: directed is "maybe"'),
+        (odd(keys=KEY.format("") * 2), 'key "k" stands twice'),
+        (odd(keys='<key id="k" for="edges"/>'), 'key "k" is for "edges"'),
+        (odd(keys=FIVE, edge='<data key="k"/>'), "edge a - b has an empty latency"),
+        (odd(keys=FIVE, edge='<data key="k">1 ms</data>' * 2), "edge a - b has latency twice"),
+        (odd(keys=FIVE + FIVE.replace("5", "6").replace('"k"', '"l"')), "two defaults for latency"),
+        (odd().replace("undirected", "both"), 'edgedefault is "both"'),
+        (graphml({"a": {"Latitude": "1"}}, []), "node a: Latitude is"),
+        (graphml({"a": {"bandwidth_up": "1 bit", "bandwidthup": "1"}}, []), "bandwidthup too"),
+        (graphml({"a": {"Latitude": "1_0", "Longitude": "1"}}, []), 'Latitude is "1_0"'),
+        (graphml({"a": {}}, [("a", "a", {"packet_loss": "\u0660"})]), "packet_loss is"),
+        ("graph [ node [ id 0 ] node [ id 1 x ] ]", 'line 1 has "]": a value comes after a key'),
+        ("graph [ node [ id 0 ]", "the list graph of line 1 has no end"),
+        ("graph [ node [ id 0 ] ]\ngraph [ ]", "has 2 graphs"),
+        ('graph [ node [ label "x" ] ]', "node without id"),
+        ("graph [ node [ id 0 ] edge [ source 0 ] ]", "without source or target"),
+        ("graph [ node [ id 0 id 1 ] ]", "line 1: a node has id twice"),
+        ("graph [ directed 2 node [ id 0 ] ]", 'directed is "2"'),
+        ('graph [ node [ id 0 label "\0" ] ]', "line 1 has"),
+        ("graph [ node [ id 1_0 ] ]", "it is no key and no value"),
+    ],
+    ids=range(24),
+)
+def test_what_would_be_another_network_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        read(text, tmp_path)
+    assert refused.value.key == "file"
+    assert said in refused.value.hint
+
+
+OTHER = '<key id="k" for="all" attr.name="{}"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (odd(node='<port name="p"/>' * 3, more=' sourceport="p"'),
+         "3 × <port> in a node, 1 × sourceport of an edge"),
+        (odd(keys=OTHER.format("delay"), edge='<data key="k">5</data>'), "delay of 1 of 1 edges"),
+        (odd(keys=OTHER.format("latency"), node='<data key="k">5</data>'),
+         "latency of 1 of 2 nodes"),
+        (odd(keys=OTHER.format("bandwidth"), graph='<data key="k">5</data>'),
+         "bandwidth of the graph"),
+        (odd(keys=OTHER.format("preferdirectpaths"), graph='<data key="k">True</data>'),
+         "preferdirectpaths of the graph"),
+        (odd(keys=OTHER.format("label"), node='<data key="k"><y:N xmlns:y="u">x</y:N></data>'),
+         "1 × label with XML in it"),
+        (odd(edge="<weight/>"), "1 × <weight> in an edge"),
+        (odd().replace(' edgedefault="undirected"', ""), "graph without edgedefault"),
+        (odd(keys=OTHER.format("LinkSpeed"), edge='<data key="k">10</data>'),
+         "LinkSpeed of 1 of 1 edges"),
+        ("graph [ node [ id 0 delay 5 port [ id 1 ] ] group [ ] ] table 5",
+         "delay of 1 of 1 nodes, 1 × group [...] in the graph, 1 × port [...] in a node, 1 × table "
+         "in the file"),
+        (odd(keys=FIVE.replace("edge", "all").replace("latency", "delay")), "1 × default delay"),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_what_is_not_read_is_told_and_counted(tmp_path: Path, text: str, said: str) -> None:
+    assert said in read_and_told(text, tmp_path)[1]
+
+
+def test_names_and_drawings_are_not_told(tmp_path: Path) -> None:
+    nodes = {"0": {"label": "A", "Country": "B", "Internal": 1, "type": "IX", "ip": "0.0.0.0"}}
+    edges = [("0", "0", {"LinkSpeedRaw": "1e9", "LinkLabel": "1 G", "LinkType": "x", "id": "e1"})]
+    assert read_and_told(graphml(nodes, edges), tmp_path)[1] == ""

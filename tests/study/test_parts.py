@@ -38,7 +38,7 @@ def one_by_one(study: Study) -> tuple[list[Scenario], list[Problem]]:
         for path, value in chosen.items():
             document = paths.replaced(document, paths.parse(path) or [], value)
         try:
-            found.append(Scenario.model_validate(document, context={"directory": study._files.directory}))
+            found.append(Scenario.model_validate(document, context={"files": study._files}))
         except ValidationError as error:
             findings.add(problems_of(error, Scenario, document), chosen)
     return found, said(findings)

@@ -68,8 +68,7 @@ def _content(file: DataFile, files: Files, said: int | None) -> dict[str, Any]:
     if rate and rate["unit"] in Span.units:
         hour = float(3600 * 10**9 / Span.units[rate["unit"]])
         rates = [
-            float(_amount(file, row, them[1])) * hour
-            for row, them in zip(rows, cells, strict=True)
+            float(_amount(file, row, them[1])) * hour for row, them in zip(rows, cells, strict=True)
         ]
         file.doubt_column(files, columns[1], _COMING, "rates of arrival")
         file.judge_end(files, len(rows), said)

@@ -107,12 +107,14 @@ class DataFile:
     def separator(self) -> str:
         """A hint where the first line has other separators than commas; else nothing."""
         first = self.rows[0].text if self.rows else ""
-        other = next((name for mark, name in ((";", "semicolons"), ("\t", "tabs")) if mark in first), "")  # noqa: E501
-        return f"columns are separated by commas, not by {other}" if other and "," not in first else ""  # noqa: E501
+        other = next(
+            (name for mark, name in ((";", "semicolons"), ("\t", "tabs")) if mark in first), ""
+        )
+        return (
+            f"columns are separated by commas, not by {other}" if other and "," not in first else ""
+        )
 
-    def judge_end(
-        self, files: Files, rows: int, said: int | None, *, known: bool = False
-    ) -> None:
+    def judge_end(self, files: Files, rows: int, said: int | None, *, known: bool = False) -> None:
         """Refuses a file that is not as long as it should be; doubts one whose end nothing tells.
 
         Args:
@@ -180,7 +182,9 @@ def _said(comment: str, before: int | None, place: str) -> int | None:
         return before
     count = match["count"]
     if not (count.isascii() and count.isdigit() and len(count) < 10):
-        raise UnitError("a whole number of rows, as in `# rows: 240`", f"{place} has {shown(comment)}")  # noqa: E501
+        raise UnitError(
+            "a whole number of rows, as in `# rows: 240`", f"{place} has {shown(comment)}"
+        )
     if before not in (None, int(count)):
         raise UnitError("one comment `# rows: N`", f"{place} has another, {shown(comment)}")
     return int(count)

@@ -50,7 +50,11 @@ class _Distribution(Table):
             return given
         if "points" in given and not given.get("read"):
             raise UnitError("a file, or points of one's own", "not both", key="file")
-        return {**given, "read": name, "points": cls._points(name, Files.of(info), rows_said(given))}
+        return {
+            **given,
+            "read": name,
+            "points": cls._points(name, Files.of(info), rows_said(given)),
+        }
 
     @classmethod
     def _points(cls, name: str, files: Files, rows: int | None) -> list[tuple[Share, Quantity]]:
@@ -182,7 +186,11 @@ def read_points(
 
 def _columns(file: DataFile, quantity: type[Quantity]) -> list[Column]:
     columns = file.columns()
-    if len(columns) == 2 and columns[0].unit in (None, "1", "%") and columns[1].unit in quantity.units:  # noqa: E501
+    if (
+        len(columns) == 2
+        and columns[0].unit in (None, "1", "%")
+        and columns[1].unit in quantity.units
+    ):
         return columns
     example = f"cumulative fraction,value [{quantity.usual[0]}]"
     hint = file.place(file.rows[0]) if file.rows else f"{file.path} has no lines"

@@ -46,6 +46,7 @@ class Graph:
         nodes: attributes of each node by its id, defaults included.
         arcs: edges in the order of the file.
         attributes: of the graph as a whole.
+        usual: defaults for elements of every kind that have no value of their own.
         unread: what else the file has and no reader of it knows, counted: "port of a node" → 3.
     """
 
@@ -53,6 +54,7 @@ class Graph:
     nodes: dict[str, Attributes] = field(default_factory=dict)
     arcs: list[Arc] = field(default_factory=list)
     attributes: Attributes = field(default_factory=dict)
+    usual: Attributes = field(default_factory=dict)
     unread: Counter[str] = field(default_factory=Counter)
 
     def checked(self) -> Graph:

@@ -256,11 +256,17 @@ class _Map:
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._path = graph, graph.path
+        # What all elements have lies on edges alone where nodes may not have it.
+        of = {"node": _READ["node"] - {*_LOSS}, "edge": _READ["edge"], "graph": _READ["graph"]}
+        self._usual = {
+            kind: {name: it for name, it in graph.usual.items() if name in names}
+            for kind, names in of.items()
+        }
         self._ids = {node: self._name(node) for node in graph.nodes}
         if len(set(self._ids.values())) < len(self._ids):
             raise refused(f"{self._path}: two nodes have the same id but for its length or quotes")
         names = {name for data in graph.nodes.values() for name in data}
-        names |= {name for arc in graph.arcs for name in arc.attributes}
+        names |= {name for arc in graph.arcs for name in arc.attributes} | graph.usual.keys()
         self._old, self._new = bool(names & _OLD), bool(names & _NEW)
 
     def content(self) -> Content:
@@ -279,11 +285,14 @@ class _Map:
         ):
             for data in of_kind:
                 ignored = _READ[kind] | _SAYS_NOTHING[kind]
-                if kind == "edge" and any(data.get(name) for name in _RATE):
+                if kind == "edge" and any({**self._usual[kind], **data}.get(it) for it in _RATE):
                     ignored |= _RATE_IN_WORDS
                 places = f"{len(of_kind)} {kind}s" if kind != "graph" else "the graph"
                 for name in data.keys() - ignored:
                     count[f"{visible(name)[:40]} of {{}}{places}"] += 1
+        known = {name for names in (*_READ.values(), *_SAYS_NOTHING.values()) for name in names}
+        for name in self._graph.usual.keys() - known:
+            count[f"default {visible(name)[:40]}"] += 1
         told = [
             it.format("" if it.endswith("the graph") else f"{times} of ") if "{}" in it
             else f"{times} × {it}"
@@ -297,7 +306,8 @@ class _Map:
         return visible(text).replace('"', "'").strip()[:_LONGEST_NAME] or "(no name)"
 
     def _element(self, what: str, data: Attributes) -> _Element:
-        return _Element(what, data, self._path, old=self._old)
+        usual = self._usual[what.partition(" ")[0]]
+        return _Element(what, {**usual, **data}, self._path, old=self._old)
 
     def _places(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for node, data in self._graph.nodes.items():

@@ -123,7 +123,9 @@ class _Reader:
             elif kind != "desc":
                 self._unread(part, "the file")
         if graph is None:
-            raise refused(f"{self._path} has its graph within another part", "a file with one graph")
+            raise refused(
+                f"{self._path} has its graph within another part", "a file with one graph"
+            )
         self._read(graph)
         return self._found.checked()
 
@@ -150,6 +152,7 @@ class _Reader:
             raise refused(hint, '"directed" or "undirected"')
         if said is None:
             self._found.unread["graph without edgedefault, read as undirected"] += 1
+        self._found.usual = dict(self._usual("all"))
         usual = {kind: dict(self._usual(kind)) for kind in ("graph", "node", "edge")}
         self._found.attributes = self._attributes(graph, "the graph", usual["graph"])
         for part in graph:
@@ -162,16 +165,15 @@ class _Reader:
                 self._unread(part, "the graph")
 
     def _usual(self, kind: str) -> Iterator[tuple[str, str]]:
-        """Defaults of a kind of elements: those for all, then those for this kind alone."""
-        for of in ("all", kind):
-            seen: Attributes = {}
-            for key in self._keys.values():
-                if key.kind != of or key.default is None:
-                    continue
-                if seen.setdefault(key.name, key.default) != key.default:
-                    hint = f"{self._path} has two defaults for {visible(key.name)} of a {kind}"
-                    raise refused(hint, "one default for each attribute")
-                yield key.name, key.default
+        """Defaults of a kind of elements."""
+        seen: Attributes = {}
+        for key in self._keys.values():
+            if key.kind != kind or key.default is None:
+                continue
+            if seen.setdefault(key.name, key.default) != key.default:
+                hint = f"{self._path} has two defaults for {visible(key.name)}"
+                raise refused(hint, "one default for each attribute")
+            yield key.name, key.default
 
     def _node(self, node: Element, usual: Attributes) -> None:
         name = node.get("id")
@@ -212,9 +214,10 @@ class _Reader:
                 hint = f"{self._path}: {place} has {visible(key.name)} twice"
                 raise refused(hint, "each attribute once")
             own[key.name] = (data.text or "").strip()
-            if not own[key.name] and usual.get(key.name):
+            default = usual.get(key.name) or self._found.usual.get(key.name)
+            if default and not own[key.name]:
                 hint = f"{self._path}: {place} has an empty {visible(key.name)}"
-                raise refused(hint, f"a value, or none for the default {quoted(usual[key.name])}")
+                raise refused(hint, f"a value, or no data for the default {quoted(default)}")
         return {**usual, **own}
 
     def _rest(self, element: Element, place: str) -> None:
