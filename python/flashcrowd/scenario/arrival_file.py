@@ -109,7 +109,7 @@ def _cells(file: DataFile, row: Row, width: int) -> Sequence[str]:
 def _span(file: DataFile, row: Row, cell: str, column: Column) -> Span:
     """The time in a cell, to the nanosecond."""
     try:
-        return Span.of(round(_amount(file, row, cell) * Span.units[column.unit or ""]))
+        return Span.measured(_amount(file, row, cell), column.unit or "")
     except UnitError as error:
         raise UnitError(error.allowed, file.place(row)) from None
 

@@ -159,7 +159,7 @@ def data_file(path: Path, most: int) -> DataFile:
         UnicodeDecodeError: it is not UTF-8.
         UnitError: it has a NUL byte, too many rows, or two comments that differ about its rows.
     """
-    text = text_of(path)
+    text = text_of(path, regular=True)
     rows: list[Row] = []
     said: int | None = None
     for number, line in enumerate(text.split("\n"), 1):

@@ -131,7 +131,7 @@ def read_map(name: str, files: Files) -> Content:
     """
     path = files.directory / name
     try:
-        text = text_of(path)
+        text = text_of(path, regular=True)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise refused(f"cannot read {path}: {reason}") from None

@@ -5,18 +5,25 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from stat import S_ISREG
 
 MOST_BYTES = 1 << 26
 """Longer files are refused, and so is what has no end, as /dev/zero."""
 
 
-def text_of(path: Path) -> str:
+def text_of(path: Path, *, regular: bool = False) -> str:
     """The text of a file, without the mark with which Windows begins files in UTF-8.
+
+    Args:
+        path: the file.
+        regular: whether pipes and devices are refused: nothing may ever come from them.
 
     Raises:
         OSError: it cannot be read, or is longer than `MOST_BYTES`.
         UnicodeDecodeError: it is not UTF-8.
     """
+    if regular and not S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no file but a folder, a pipe or a device", str(path))
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

@@ -73,6 +73,8 @@ def with_capacity(given: Any, files: Files) -> Any:
         return given
     if "capacity" in given and given.get("read") == given["file"]:
         return given
+    if "capacity" in given and not given.get("read"):
+        raise UnitError("a file, or a capacity that was read from it", "leave `capacity` out")
     capacity = read_capacity(given["file"], files, rows_said(given))
     return {**given, "read": given["file"], "capacity": capacity}
 

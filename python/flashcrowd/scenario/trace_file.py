@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from stat import S_ISREG
 
 from flashcrowd.errors import did_you_mean
 from flashcrowd.scenario.capacity import MOST_ENTRIES, Capacity
@@ -45,8 +44,6 @@ def read_capacity(name: str, files: Files, rows: int | None = None) -> Capacity:
     path = _DATA / f"{name}{_SUFFIX}" if name in shipped() else files.directory / name
     try:
         found = path.stat()
-        if not S_ISREG(found.st_mode):
-            raise UnitError(_FILE, f"{path} is no file but a folder or a device")
         file, columns, capacity = _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
     except UnicodeDecodeError:
         raise UnitError(_FILE, f"cannot read {path}: it is not text in UTF-8") from None

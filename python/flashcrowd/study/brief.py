@@ -9,6 +9,11 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from flashcrowd.scenario import LINES, Line, Profile, Stack, Stop, Trace, shipped
+from flashcrowd.scenario.distribution import (
+    LossDistribution,
+    RttDistribution,
+    SessionDistribution,
+)
 from flashcrowd.scenario.utp import Utp
 from flashcrowd.study.study import Study
 
@@ -40,7 +45,9 @@ def _value(value: Any, document: Any) -> Any:
         return _line(value, document)
     if isinstance(value, Trace):
         end = {} if value.end == "repeat" else {"end": value.end}
-        return {"file": value.file, **end}
+        return {"file": value.file, **_rows(value.rows), **end}
+    if isinstance(value, RttDistribution | LossDistribution | SessionDistribution) and value.file:
+        return {"kind": value.kind, "file": value.file, **_rows(value.rows)}
     if isinstance(value, Stack | Utp | Profile):
         return _variant(value, document)
     if isinstance(value, BaseModel):
@@ -48,6 +55,10 @@ def _value(value: Any, document: Any) -> Any:
     if isinstance(value, Mapping) and all(isinstance(it, BaseModel) for it in value.values()):
         return {name: _value(it, document[name]) for name, it in value.items()}
     return document
+
+
+def _rows(rows: int | None) -> dict[str, int]:
+    return {} if rows is None else {"rows": rows}
 
 
 def _line(line: Line, document: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,3 +59,15 @@ def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict
     resolved = document.get(first, {}) if isinstance(document, dict) else {}
     copy[first] = _set(below if isinstance(below, dict) else resolved, resolved, rest, value)
     return copy
+
+
+def replaced_in(given: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a file with other values where it has some; itself if it has none there."""
+    for path, value in values.items():
+        segments = paths.parse(path)
+        if segments is None:
+            continue
+        with contextlib.suppress(KeyError):
+            paths.look_up(given, segments)
+            given = paths.replaced(given, segments, plain(value))
+    return given

@@ -24,7 +24,7 @@ from flashcrowd.study import expectation, headline
 from flashcrowd.study.expectation import Expectation
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
-from flashcrowd.study.overrides import overridden
+from flashcrowd.study.overrides import overridden, replaced_in
 from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
 from flashcrowd.study.read import parse_document, read_text
@@ -131,7 +131,10 @@ class Study(Scenario):
         """
         numbers = {"repeats": repeats, "seed": seed}
         given = {**document, **{key: it for key, it in numbers.items() if it is not None}}
-        study = cls._validated(given, place, Path(directory))
+        try:
+            study = cls._validated(given, place, Path(directory))
+        except StudyError as wrong:
+            study = cls._mended(given, set or {}, place, Path(directory), wrong)
         if set:
             given, problems = overridden(given, study._document(), study.sweep, set)
             if problems:
@@ -150,6 +153,24 @@ class Study(Scenario):
             raise StudyError(problems_of(error, cls, document), place) from None
         study._files, study._place = files, place
         return study
+
+    @classmethod
+    def _mended(
+        cls,
+        document: dict[str, Any],
+        set: Mapping[str, Any],
+        place: str,
+        directory: Path,
+        wrong: StudyError,
+    ) -> Self:
+        """The study where what is wrong with the file is replaced: a file that is not there."""
+        mended = replaced_in(document, set)
+        if mended is document:
+            raise wrong
+        try:
+            return cls._validated(mended, place, directory)
+        except StudyError:
+            raise wrong from None
 
     @property
     def name(self) -> str:
