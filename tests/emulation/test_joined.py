@@ -38,6 +38,13 @@ def part(**more) -> dict:
     return {**{name: [] for name in empty}, "run": [run()], "emulation": [second()], **more}
 
 
+def test_what_one_node_did_not_deliver_the_run_did_not() -> None:
+    lost = run("undelivered", "transfer bulk: 1 of 1 flows lost the connection")
+    (row,) = tables(PLAN, [part(), part(run=[lost])])["run"]
+    why = "node 1: transfer bulk: 1 of 1 flows lost the connection"
+    assert (row["outcome"], row["reason"]) == ("undelivered", why)
+
+
 def test_counts_add_up_and_the_worst_counts() -> None:
     one = part(run=[run(packets_sent=5)], emulation=[second(), second(t_s=1.0)])
     other = part(

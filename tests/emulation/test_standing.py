@@ -80,3 +80,12 @@ def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None
     assert judge.hear(1, Standing(t_s=1)) is None
     assert judge.hear(1, Standing(t_s=1, finite=1)) is None
     assert judge.hear(1, Standing(t_s=1, finite=1, ended=1)) == ("completed", "")
+
+
+def test_a_swarm_of_which_nothing_arrived_is_no_success_when_it_is_stopped() -> None:
+    for down, outcome in ((0, "undelivered"), (1, "stopped")):
+        judge = Judge(plan(), 2)
+        assert judge.hear(0, standing(9, down=down, stopped=True)) is None
+        over = judge.hear(1, standing(9, stopped=True))
+        assert over is not None
+        assert over[0] == outcome

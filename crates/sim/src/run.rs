@@ -125,6 +125,7 @@ impl<'p> Run<'p> {
                 self.finish_if_done();
             }
         }
+        self.note_undelivered();
         handle.report(self.world.now, 1.0);
         Ok(())
     }
@@ -291,6 +292,22 @@ impl<'p> Run<'p> {
         } else {
             Outcome::Horizon(unfinished.join("; "))
         });
+    }
+
+    /// However the run ended: what was not delivered makes its times those of the others alone.
+    fn note_undelivered(&mut self) {
+        let world = &self.world;
+        let mut lines: Vec<String> =
+            self.apps.iter().flat_map(|app| app.undelivered(world)).collect();
+        if lines.is_empty() {
+            return;
+        }
+        match &world.outcome {
+            Some(Outcome::Stalled(reason)) => lines.push(format!("stalled: {reason}")),
+            Some(Outcome::Horizon(reason)) => lines.push(format!("cut off in time: {reason}")),
+            _ => {}
+        }
+        self.world.outcome = Some(Outcome::Undelivered(lines.join("; ")));
     }
 
     fn progress(&self) -> f64 {

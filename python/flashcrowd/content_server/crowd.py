@@ -107,7 +107,7 @@ class Crowd:
             self.failures.append(f"{visitor.visit.host_name}: {error}")
             return False
         if not goes_on and not visitor.answer.complete:
-            self.failures.append(f"{visitor.visit.host_name}: its connection broke off")
+            visitor.broke_off = True
         return goes_on
 
     def pace(self) -> dict[str, Any]:

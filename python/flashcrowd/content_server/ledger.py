@@ -55,6 +55,11 @@ class Ledger:
         self._last: dict[str, Any] | None = None
 
     @property
+    def name(self) -> str:
+        """Of the origin whose server it is."""
+        return self._origin["name"]
+
+    @property
     def due_s(self) -> float:
         """When something is to be known of the server next; infinite if nothing is."""
         edges = self._window_s[len(self._edges) :]

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core
+from flashcrowd import _core, undelivered
 from flashcrowd.content_server.crowd import Crowd
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.processor import Processor
@@ -116,6 +116,8 @@ def played(
         gc.unfreeze()
     pace = {**crowd.pace(), **cost}
     outcome, reason = ("completed", "") if ended else ("horizon", "cut off in time")
+    lost = undelivered.of_clients(ledger.name, crowd.visitors, crowd.end_s, outcome)
+    outcome, reason = undelivered.outcome(lost, outcome, reason)
     if wrong := list(violations(pace)):
         outcome, reason = "invalid", "; ".join(wrong)
     if crowd.failures:

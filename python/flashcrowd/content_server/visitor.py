@@ -60,6 +60,7 @@ class Visitor:
     Attributes:
         answer: what has come.
         left_s: when its connection ended.
+        broke_off: whether its connection ended before it had its file.
         lost: bytes that its line could have carried, had they been read in time.
     """
 
@@ -70,6 +71,7 @@ class Visitor:
         self.arrived_s = now_s
         self.left_s: float | None = None
         self.answer = Answer(contents, in_order=visit.in_order)
+        self.broke_off = False
         self.lost = 0.0
         self._line = Line(visit.rate_bps, now_s)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -12,6 +12,7 @@ from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.round_trips import RoundTrips
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.undelivered import is_due
 
 FIRST_PORT = 10_000
 MOST_FLOWS = 50_000
@@ -93,6 +94,7 @@ class Flow(ABC):
         received: payload bytes that the receiving application has read.
         started_s: when the connection was opened.
         ended_s: when the last byte was there, the connection failed, or the flow was stopped.
+        stopped: whether it was stopped, so that its connection had not ended by itself.
         info: what was last said of the sending end.
         rate_bps: the application's limit.
         failure: why the run cannot go on, in the program's words; empty while it can.
@@ -106,6 +108,7 @@ class Flow(ABC):
         self.received = 0
         self.started_s: float | None = None
         self.ended_s: float | None = None
+        self.stopped = False
         self.info: Sender | None = None
         self.rate_bps: int | None = job.spec["rate_bps"]
         self.failure = ""
@@ -116,6 +119,27 @@ class Flow(ABC):
     def is_finite(self) -> bool:
         """Whether it can end by itself, or by the clock."""
         return self.spec["size_bytes"] is not None or self.spec["stop_ns"] is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has a size, and all of it has arrived."""
+        return self.received == self.spec["size_bytes"]
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its connection ended it, and not its last byte or somebody who stopped it."""
+        return self.ended_s is not None and not self.stopped and not self.is_whole
+
+    def is_silent(self, now_s: float) -> bool:
+        """Whether nothing of it has arrived, for so long that it should have."""
+        return not self.received and is_due(self.started_s, self.ended_s or now_s)
+
+    @property
+    def duration_s(self) -> float | None:
+        """From start to last byte; None without a size, or if not all arrived."""
+        if self.started_s is None or self.ended_s is None or not self.is_whole:
+            return None
+        return self.ended_s - self.started_s
 
     @property
     def name(self) -> str:
@@ -149,6 +173,7 @@ class Flow(ABC):
     def stop(self, table: Timetable) -> None:
         """End it, finished or not."""
         self.sample(table, fresh=True)
+        self.stopped |= self.ended_s is None
         self._end(table)
 
     @abstractmethod

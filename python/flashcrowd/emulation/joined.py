@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from flashcrowd.emulation import payloads
+from flashcrowd.undelivered import UNDELIVERED
 
 Row = dict[str, Any]
 Part = Mapping[str, list[Row]]
@@ -194,8 +195,8 @@ def _second(rows: list[Row]) -> Row:
 
 
 def _run(rows: list[Row]) -> Row:
-    """All nodes have the same outcome, but where it is invalid, or a file is wrong."""
-    for outcome in ("failed", "invalid"):
+    """All nodes have the same outcome, but where one is invalid, or lost a connection."""
+    for outcome in ("failed", "invalid", UNDELIVERED):
         these = {node: row["reason"] for node, row in enumerate(rows) if row["outcome"] == outcome}
         if these:
             # What was known of the whole names its node already.

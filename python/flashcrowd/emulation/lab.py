@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core
+from flashcrowd import _core, undelivered
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
@@ -139,6 +139,10 @@ def run(
     played = perform(plan, seed, folder, way, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
+    if outcome != "failed":
+        outcome, reason = undelivered.outcome(
+            stage.undelivered(played.end_s, outcome), outcome, reason
+        )
     wrong = [*late(plan, report, tables), *stage.violations()]
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)

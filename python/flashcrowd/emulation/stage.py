@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import undelivered
 from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
 from flashcrowd.content_server import Unable
+from flashcrowd.emulation import deliveries
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
@@ -389,6 +391,30 @@ class Stage:
             rows[PACES] = [{**origin.pace(), **worst} for origin in self.origins.values()]
         return rows
 
+    def undelivered(self, now_s: float, outcome: str) -> Iterator[str]:
+        """A line for each workload that lost a connection too early, or of which nothing came.
+
+        Args:
+            now_s: when the run ended.
+            outcome: how, as far as is known.
+        """
+        for flows in self.flows.values():
+            yield from deliveries.of_flows(flows, now_s)
+        for echo in self.echoes.values():
+            yield from deliveries.of_echo(echo, now_s)
+        for web in self.webs.values():
+            yield from deliveries.of_web(web, now_s)
+        hosts = self._plan["network"]["hosts"]
+        for call in self.calls.values():
+            names = [hosts[call.spec[end]]["name"] for end in ("from", "to")]
+            yield from deliveries.of_call(call, names, now_s)
+        for origin in self.origins.values():
+            yield from undelivered.of_clients(origin.spec["name"], origin.guests, now_s, outcome)
+        # What one node of several knows of a swarm is not the swarm.
+        if len(self._hosts.own) == len(self._hosts.places):
+            for swarm in self.swarms.values():
+                yield from deliveries.of_swarm(swarm, now_s, outcome)
+
     def violations(self) -> list[str]:
         """Why what programs did is no measurement of the plan, in words; nothing if it is."""
         late = [it for origin in self.origins.values() for it in origin.violations()]
@@ -485,6 +511,7 @@ class Stage:
             "to": hosts[flow.spec["to"]]["name"],
             "start_s": flow.started_s,
             "end_s": flow.ended_s,
+            "duration_s": flow.duration_s,
             "bytes": counts.received,
             "goodput_bps": counts.received * 8 / span if span > 0 else None,
             "segments": counts.segments,

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from flashcrowd.undelivered import UNDELIVERED
+
 
 @dataclass(frozen=True)
 class SwarmStanding:
@@ -148,7 +150,10 @@ class Judge:
         )
 
     def _stopped(self, swarms: Mapping[int, SwarmStanding]) -> tuple[str, str]:
-        for swarm in swarms.values():
+        for index, swarm in swarms.items():
+            if swarm.stopped and not (swarm.down or swarm.completed):
+                name, leechers = self._spec(index)["name"], swarm.leechers
+                return UNDELIVERED, f"swarm {name}: no block arrived at {leechers} leechers"
             if swarm.stopped and swarm.completed < swarm.leechers:
                 done = f"{swarm.completed} of {swarm.leechers} leechers complete"
                 return "stopped", f"the timeline stopped a swarm with {done}"

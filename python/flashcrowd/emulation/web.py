@@ -35,6 +35,7 @@ class Page:
         self.start_s = start_s
         self.first_byte_s: float | None = None
         self.end_s: float | None = None
+        self.lost_s: float | None = None
 
 
 class Web:
@@ -137,7 +138,7 @@ class User:
             try:
                 made = self._web.connect()
             except OSError:  # no port or descriptor is left: the page fails
-                self._finish(table, complete=False)
+                self._lose(table)
                 return
             self._open[made] = part
             table.watch(made, selectors.EVENT_WRITE, self._asker(made, part, table))
@@ -153,7 +154,7 @@ class User:
             except BlockingIOError:
                 return
             except OSError:
-                self._finish(table, complete=False)
+                self._lose(table)
                 return
             if not left:
                 table.watch(made, selectors.EVENT_READ, lambda _: self._read(made, table))
@@ -166,7 +167,7 @@ class User:
         except BlockingIOError:
             return
         except OSError:
-            self._finish(table, complete=False)
+            self._lose(table)
             return
         page = self.pages[-1]
         if count and page.first_byte_s is None:
@@ -179,7 +180,12 @@ class User:
             if not self._open:
                 self._finish(table, complete=True)
         elif count == 0:
-            self._finish(table, complete=False)
+            self._lose(table)
+
+    def _lose(self, table: Timetable) -> None:
+        """The page under way has lost a connection that had not brought its part."""
+        self.pages[-1].lost_s = table.now()
+        self._finish(table, complete=False)
 
     def _finish(self, table: Timetable, *, complete: bool) -> None:
         """The page under way is over: close what is open, and read."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 """Version of the tables. It grows when a column changes its name, unit or meaning."""
 
 Kind = Literal["text", "text?", "count", "count?", "seed", "real", "real?", "bytes"]
@@ -138,10 +138,11 @@ ENGINE_TABLES: dict[str, Layout] = {
             "run",
             "the run itself; becomes a row of `runs`",
             _columns("""
-    outcome | text | | `completed`: all leechers and sized transfers ended. `stopped`: a stop
-        rule held. `horizon`: cut off in time. `stalled`: a swarm could not go on. `invalid`: an
-        emulation exceeded a limit of its accuracy. `failed`: a program of an emulation crashed,
-        hangs or refused
+    outcome | text | | `completed`: all leechers and sized transfers ended, as planned. `stopped`: a
+        stop rule held. `undelivered`: a flow, page or client lost its connection before it had all
+        bytes, or nothing of a workload arrived. `horizon`: cut off in time. `stalled`: a swarm
+        could not go on. `invalid`: an emulation exceeded a limit of its accuracy. `failed`: a
+        program of an emulation crashed, hangs or refused
     reason | text | | why, in words, a program's last lines behind them; empty when completed
     end_s | real | s | simulated time at the end
     events | count | | events handled by the event loop
@@ -275,8 +276,9 @@ ENGINE_TABLES: dict[str, Layout] = {
     from | text | | sending host
     to | text | | receiving host
     start_s | real | s | when the connection was opened
-    end_s | real? | s | when the last byte was acknowledged or the flow stopped; null if it ran
-        to the end
+    end_s | real? | s | when the last byte arrived, the flow stopped or its connection was lost;
+        null if it ran to the end
+    duration_s | real? | s | from start to the last byte; null without a size, or if not all arrived
     bytes | count | B | payload delivered
     goodput_bps | real? | bit/s | payload delivered per second, from start to end (of the flow, and
         of the window if there is one); null if these are one instant
@@ -312,8 +314,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     bytes | count | B | length of the page, drawn when the user asks for it
     start_s | real | s | when its connections were opened
     first_byte_s | real? | s | when the first of its bytes arrived; null if none did
-    end_s | real? | s | when the last byte arrived; null if the page failed, was stopped, or was
-        under way when the run ended
+    end_s | real? | s | when the last byte arrived; null if the page lost its connection, was
+        stopped, or was under way when the run ended
     duration_s | real? | s | from start to end; null without an end
 """),
         ),

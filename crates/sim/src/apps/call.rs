@@ -1,3 +1,4 @@
+use super::undelivered::is_due;
 use super::{App, CALL, DatagramContent, Saying, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
@@ -126,6 +127,26 @@ impl App for Calls<'_> {
                 call.stopped = true;
             }
         }
+    }
+
+    /// Directions of which not one packet arrived.
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        let mut lines = Vec::new();
+        for call in &self.all {
+            let spec = call.spec;
+            if !is_due(Time::START + spec.start_ns, world.now) {
+                continue;
+            }
+            for (direction, sender) in call.directions.iter().zip([spec.from, spec.to]) {
+                let sent = direction.delays.len();
+                if sent > 0 && direction.last.is_none() {
+                    let from = &world.network.host(sender).name;
+                    let name = &spec.name;
+                    lines.push(format!("call {name}: no packet arrived of {sent} from {from}"));
+                }
+            }
+        }
+        lines
     }
 
     fn says(&self, datagram: &Datagram) -> Option<Saying> {

@@ -13,6 +13,7 @@ mod round_trips;
 mod storage;
 mod swarm;
 mod transfer;
+mod undelivered;
 mod web;
 mod writing;
 
@@ -70,6 +71,11 @@ pub(crate) trait App {
     /// What the timeline stopped before it was complete.
     fn stopped(&self) -> Option<String> {
         None
+    }
+    /// A line for each workload of which something lost its connection before all was delivered, or of which
+    /// nothing arrived. Asked when the run has ended.
+    fn undelivered(&self, _world: &World) -> Vec<String> {
+        Vec::new()
     }
     /// Why a workload gets no further, if it does not. Asked at intervals.
     fn stall(&mut self, _world: &World) -> Option<String> {
@@ -207,6 +213,11 @@ macro_rules! applications {
             fn stopped(&self) -> Option<String> {
                 match self {
                     $(AnyApp::$Kind(app) => app.stopped(),)+
+                }
+            }
+            fn undelivered(&self, world: &World) -> Vec<String> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.undelivered(world),)+
                 }
             }
             fn stall(&mut self, world: &World) -> Option<String> {

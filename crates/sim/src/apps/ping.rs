@@ -1,3 +1,4 @@
+use super::undelivered::is_due;
 use super::{App, DatagramContent, PING, Saying, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
@@ -87,6 +88,19 @@ impl App for Pings<'_> {
                 pinger.stopped = true;
             }
         }
+    }
+
+    /// Pings of which not one was answered.
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        let silent = |pinger: &&Pinger<'_>| {
+            let due = pinger.echoes.first().is_some_and(|(sent, _)| is_due(*sent, world.now));
+            due && pinger.echoes.iter().all(|(_, rtt)| rtt.is_none())
+        };
+        let line = |pinger: &Pinger<'_>| {
+            let (name, requests) = (&pinger.spec.name, pinger.echoes.len());
+            format!("ping {name}: no answer arrived to {requests} requests")
+        };
+        self.all.iter().filter(silent).map(line).collect()
     }
 
     fn says(&self, datagram: &Datagram) -> Option<Saying> {

@@ -1,4 +1,5 @@
 use super::round_trips::{RoundTrips, Summary};
+use super::undelivered::{is_due, lost};
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, Stats};
 use crate::table::{Column, Table, names, seconds};
@@ -57,6 +58,8 @@ struct Flow<'p> {
     received: u64,
     started: Option<Time>,
     ended: Option<Time>,
+    /// Whether its connection ended it, and not its last byte, its stop or the timeline.
+    lost: bool,
     /// Its transport's counters when it ended.
     last: Stats,
     /// The round trips of the sending end until then; boxed, for most may not have started.
@@ -108,6 +111,7 @@ impl<'p> Transfers<'p> {
                     received: 0,
                     started: None,
                     ended: None,
+                    lost: false,
                     last: Stats::default(),
                     round_trips: None,
                 });
@@ -221,6 +225,26 @@ impl Flow<'_> {
         self.unsent.is_some() || self.stop.is_some()
     }
 
+    /// How long it took, if it had a size and all of it arrived.
+    fn duration(&self) -> Option<Span> {
+        let whole = Some(self.received) == self.spec.size_bytes;
+        whole.then(|| Some(self.ended? - self.started?)).flatten()
+    }
+
+    /// Nothing of it arrived, for so long that it should have.
+    fn is_silent(&self, now: Time) -> bool {
+        let until = self.ended.unwrap_or(now);
+        self.received == 0 && self.started.is_some_and(|started| is_due(started, until))
+    }
+
+    /// Which one it is, and how far it came.
+    fn standing(&self) -> String {
+        let (number, received) = (self.number, self.received);
+        let of = self.spec.size_bytes.map(|size| format!(" of {size}")).unwrap_or_default();
+        let at = self.ended.unwrap_or(Time::START);
+        format!("flow {number} at {:.1} s after {received}{of} bytes", at.seconds())
+    }
+
     /// Counters of the sending end: now, or when it ended.
     fn stats(&self, world: &World) -> Stats {
         let socket = self.socket.filter(|_| self.ended.is_none());
@@ -286,6 +310,8 @@ impl App for Transfers<'_> {
     }
 
     fn on_closed(&mut self, world: &mut World, _socket: u32, owner: Owner) {
+        let flow = &mut self.flows[owner.index as usize];
+        flow.lost |= flow.ended.is_none();
         self.end(world, owner.index);
         self.flows[owner.index as usize].socket = None;
     }
@@ -330,6 +356,22 @@ impl App for Transfers<'_> {
             format!("transfer {name} flow {number}: {received} of {size} bytes")
         };
         open.map(line).collect()
+    }
+
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        let mut lines = Vec::new();
+        for flows in self.flows.chunk_by(|one, next| one.workload == next.workload) {
+            let whose = format!("transfer {}", flows[0].spec.name);
+            let gone = flows.iter().filter(|flow| flow.lost).map(Flow::standing);
+            lines.extend(lost(&whose, flows.len(), "flows", gone));
+            let silent = |flow: &&Flow<'_>| !flow.lost && flow.is_silent(world.now);
+            let silent = flows.iter().filter(silent).count();
+            if silent > 0 {
+                lines
+                    .push(format!("{whose}: no byte arrived of {silent} of {} flows", flows.len()));
+            }
+        }
+        lines
     }
 
     fn progress(&self, world: &World) -> f64 {
@@ -391,6 +433,7 @@ impl App for Transfers<'_> {
                     "end_s",
                     Column::MaybeF64(rows.iter().map(|row| seconds(row.flow.ended)).collect()),
                 ),
+                ("duration_s", spans(rows.iter().map(|row| row.flow.duration()))),
                 ("bytes", counts(|counts| counts.received)),
                 ("goodput_bps", Column::MaybeF64(rows.iter().map(|row| row.goodput_bps).collect())),
                 ("segments", counts(|counts| counts.segments)),

@@ -1,3 +1,4 @@
+use super::undelivered::{is_due, lost};
 use super::writing::write;
 use super::{App, ConnectionContent, Content, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent};
@@ -41,6 +42,8 @@ struct Page {
     start: Time,
     first_byte: Option<Time>,
     end: Option<Time>,
+    /// When it lost a connection that had not brought its part.
+    lost: Option<Time>,
 }
 
 /// A connection of a page, both ends.
@@ -105,7 +108,7 @@ impl<'p> Webs<'p> {
         }
         let spec = user.spec;
         let bytes = spec.page.draw(&mut user.lengths);
-        user.pages.push(Page { bytes, start: world.now, first_byte: None, end: None });
+        user.pages.push(Page { bytes, start: world.now, first_byte: None, end: None, lost: None });
         user.connections.clear();
         // A page of fewer bytes than connections needs no more of them than it has bytes.
         let count = u64::from(spec.connections).min(bytes);
@@ -165,6 +168,11 @@ impl<'p> Webs<'p> {
 }
 
 impl User<'_> {
+    /// Its pages with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (&Self, u32, &Page)> {
+        self.pages.iter().zip(0..).map(move |(page, number)| (self, number, page))
+    }
+
     /// What a connection of the present page is called at its sockets. Those of earlier pages may
     /// still be closing, and are called otherwise.
     fn part(&self, number: u32) -> u32 {
@@ -238,6 +246,9 @@ impl App for Webs<'_> {
         let user = &mut self.users[owner.index as usize];
         let failed = user.connection(owner.part).is_some_and(|it| it.awaited_response > 0);
         if failed {
+            if let Some(page) = user.pages.last_mut() {
+                page.lost = Some(world.now);
+            }
             self.finish(world, owner.index, false);
         }
     }
@@ -250,6 +261,26 @@ impl App for Webs<'_> {
                 }
             }
         }
+    }
+
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        let mut lines = Vec::new();
+        for users in self.users.chunk_by(|one, next| one.workload == next.workload) {
+            let whose = format!("web {}", users[0].spec.name);
+            let pages = || users.iter().flat_map(User::numbered);
+            let gone = pages().filter_map(|(user, number, page)| {
+                let at = page.lost?.seconds();
+                Some(format!("page {number} of user {} at {at:.1} s", user.number))
+            });
+            let gone = lost(&whose, pages().count(), "pages", gone);
+            let due = pages().any(|(.., page)| is_due(page.start, world.now));
+            let silent = pages().all(|(.., page)| page.first_byte.is_none());
+            if due && silent && gone.is_none() {
+                lines.push(format!("{whose}: no byte arrived of {} pages", pages().count()));
+            }
+            lines.extend(gone);
+        }
+        lines
     }
 
     fn payload_bytes(&self) -> u64 {
@@ -271,12 +302,8 @@ impl App for Webs<'_> {
     }
 
     fn tables(&self, _world: &World) -> Vec<Table> {
-        let pages = |user| {
-            let user: &User<'_> = user;
-            user.pages.iter().enumerate().map(move |(number, page)| (user, number as u32, page))
-        };
         let inside = |page: &Page| self.window.is_none_or(|window| window.holds(page.start));
-        let all = self.users.iter().flat_map(pages);
+        let all = self.users.iter().flat_map(User::numbered);
         let rows: Vec<(&User<'_>, u32, &Page)> = all.filter(|(.., page)| inside(page)).collect();
         let maybe = |time: fn(&Page) -> Option<f64>| {
             Column::MaybeF64(rows.iter().map(|(.., page)| time(page)).collect())

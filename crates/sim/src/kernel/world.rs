@@ -48,6 +48,15 @@ pub(crate) enum Outcome {
     Horizon(String),
     /// The timeline stopped the last workload.
     Stopped(String),
+    /// A connection was lost before all was delivered, or nothing arrived at all; of what.
+    Undelivered(String),
+}
+
+impl Outcome {
+    /// Whether the run was cut, and says what was unfinished then.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(self, Outcome::Stalled(_) | Outcome::Horizon(_))
+    }
 }
 
 /// What an application asks of one end of a connection.

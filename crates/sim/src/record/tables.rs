@@ -41,6 +41,7 @@ fn run(world: &World, apps: &[AnyApp<'_>], events: u64) -> Table {
         Some(Outcome::Stalled(reason)) => ("stalled", reason.as_str()),
         Some(Outcome::Horizon(reason)) => ("horizon", reason.as_str()),
         Some(Outcome::Stopped(reason)) => ("stopped", reason.as_str()),
+        Some(Outcome::Undelivered(reason)) => ("undelivered", reason.as_str()),
         None => ("stalled", "nothing was left to happen"),
     };
     let totals = world.network.totals;

@@ -60,7 +60,10 @@ fn a_flow_whose_connection_fails_is_over() {
     let flow = Transfer { size_bytes: Some(1000), ..transfer(0, 1) };
     plan.workloads = vec![Workload::Transfer(flow)];
     let tables = run(&plan);
-    assert_eq!(outcome(&tables), ("completed".to_owned(), 127.0));
+    assert_eq!(outcome(&tables), ("undelivered".to_owned(), 127.0));
+    let lost = "transfer 0 to 1: 1 of 1 flows lost the connection, \
+                the first (flow 0 at 127.0 s after 0 of 1000 bytes)";
+    assert_eq!(texts(&tables, "run", "reason"), [lost]);
     assert_eq!(numbers(&tables, "transfers", "end_s"), [127.0]);
     assert_eq!(numbers(&tables, "transfers", "bytes"), [0.0]);
     // What it counted stays, too.

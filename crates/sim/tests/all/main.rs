@@ -16,6 +16,7 @@ mod populations;
 mod round_trips;
 mod runs;
 mod seed_disks;
+mod undelivered;
 mod unmeasured;
 mod upload_control;
 mod web_seeds;

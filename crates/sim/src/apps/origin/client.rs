@@ -17,6 +17,8 @@ pub(super) struct Client {
     pub(super) arrived: Option<Time>,
     pub(super) completed: Option<Time>,
     pub(super) left: Option<Time>,
+    /// Whether its connection failed, or the server closed it, before it had its file.
+    pub(super) lost: bool,
     /// Whole blocks that have come, and their bytes.
     pub(super) blocks: u32,
     pub(super) bytes: u64,
@@ -54,6 +56,7 @@ impl Client {
             arrived: None,
             completed: None,
             left: None,
+            lost: false,
             blocks: 0,
             bytes: 0,
             download: None,

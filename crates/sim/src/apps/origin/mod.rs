@@ -14,9 +14,10 @@ mod visits;
 
 use super::message::LISTENER;
 use super::storage::MAX_READS;
+use super::undelivered::{is_due, lost};
 use super::writing::write;
 use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
-use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
+use crate::kernel::{Application, Event, NO_CLASS, Outcome, Owner, SocketEvent, other};
 use crate::table::Table;
 use client::{Client, Download};
 use counts::Counts;
@@ -239,7 +240,7 @@ impl<'p> Origins<'p> {
                         {
                             download.sending.id = None;
                         }
-                        self.give_up(world, index);
+                        self.lose(world, index);
                     }
                     Served::Visitor(number) => self.dismiss(world, number),
                 }
@@ -302,6 +303,13 @@ impl<'p> Origins<'p> {
             world.close(socket);
         }
         self.end(world, index);
+    }
+
+    /// A client's connection has failed, or was closed by the server.
+    fn lose(&mut self, world: &mut World, index: u32) {
+        let client = &mut self.clients[index as usize];
+        client.lost |= client.download.is_some();
+        self.give_up(world, index);
     }
 
     /// A client leaves without its file.
@@ -411,7 +419,11 @@ impl App for Origins<'_> {
         match owner.role {
             VISITOR => self.lose_visitor(world, owner.index),
             LISTENER => {}
-            _ => self.depart(world, owner.index),
+            _ => {
+                let place = self.clients[owner.index as usize].server;
+                self.lose(world, owner.index);
+                self.work(world, place);
+            }
         }
     }
 
@@ -445,6 +457,30 @@ impl App for Origins<'_> {
             format!("origin {name}: {done} of {all} downloads are complete")
         })
         .collect()
+    }
+
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (place, server) in (0u32..).zip(&self.servers) {
+            let whose = format!("origin {}", server.spec.name);
+            let came =
+                || self.clients.iter().filter(|it| it.server == place && it.arrived.is_some());
+            let gone = came().filter(|client| client.lost).map(|client| {
+                let (number, bytes) = (client.number, client.bytes);
+                let at = client.left.unwrap_or(Time::START).seconds();
+                format!("client {number} at {at:.1} s after {bytes} bytes")
+            });
+            let gone = lost(&whose, came().count(), "clients", gone);
+            let due =
+                |client: &Client| client.arrived.is_some_and(|arrived| is_due(arrived, world.now));
+            let cut = world.outcome.as_ref().is_some_and(Outcome::is_cut);
+            if !cut && gone.is_none() && came().any(due) && came().all(|client| client.blocks == 0)
+            {
+                lines.push(format!("{whose}: no block arrived at {} clients", came().count()));
+            }
+            lines.extend(gone);
+        }
+        lines
     }
 
     fn progress(&self, _world: &World) -> f64 {

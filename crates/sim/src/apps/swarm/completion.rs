@@ -1,6 +1,7 @@
 //! Progress of swarms, and whether they can still finish.
 
 use super::*;
+use crate::apps::undelivered::is_due;
 
 impl Swarms<'_> {
     /// Why a swarm can never finish, if it cannot: a piece that no member has, and no member who would
@@ -82,6 +83,24 @@ impl Swarms<'_> {
                 })
             })
             .collect()
+    }
+
+    /// A line for each swarm of which no block reached any leecher that came, unless the run was cut and says so.
+    pub(super) fn silent_swarms(&self, world: &World) -> Vec<String> {
+        if world.outcome.as_ref().is_some_and(Outcome::is_cut) {
+            return Vec::new();
+        }
+        let silent = |number: u32| {
+            let name = &self.spec(number)?.name;
+            let came = || {
+                let mine = self.peers.iter().filter(|peer| peer.swarm == number);
+                mine.filter(|peer| peer.is_leecher() && peer.arrived.is_some())
+            };
+            let due = came().any(|it| it.arrived.is_some_and(|at| is_due(at, world.now)));
+            let silent = due && self.swarm_bytes(number) == 0;
+            silent.then(|| format!("swarm {name}: no block arrived at {} leechers", came().count()))
+        };
+        (0..self.all.len() as u32).filter_map(silent).collect()
     }
 
     pub(super) fn swarm_progress(&self) -> f64 {

@@ -488,6 +488,9 @@ impl App for Swarms<'_> {
     fn stopped(&self) -> Option<String> {
         self.swarms_stopped()
     }
+    fn undelivered(&self, world: &World) -> Vec<String> {
+        self.silent_swarms(world)
+    }
     fn stall(&mut self, world: &World) -> Option<String> {
         self.stalled_swarm(world)
     }
