@@ -32,6 +32,8 @@ class Metric:
         less: what a smaller one is.
         most: largest value that there can be; the smallest is zero.
         others: other kinds of workloads that have it.
+        whole: whether only what was delivered whole has one, so that a cut leaves the short ones.
+        failures: whether it counts what failed, so that it is known of a run that did.
     """
 
     name: str
@@ -43,23 +45,25 @@ class Metric:
     less: str = "lower"
     most: float = float("inf")
     others: tuple[str, ...] = ()
+    whole: bool = False
+    failures: bool = False
 
 
 METRICS = (
     Metric(
         "download time", "swarm", "s",
         "Of each leecher, or client of an origin, from its arrival to the complete file.",
-        more="longer", less="shorter", others=("origin",),
+        more="longer", less="shorter", others=("origin",), whole=True,
     ),
     Metric(
         "last completion", "swarm", "s",
         "When the last leecher has the file, on the clock of the run.",
-        many=False, more="later", less="earlier", others=("origin",),
+        many=False, more="later", less="earlier", others=("origin",), whole=True,
     ),
     Metric(
         "left without the file", "swarm", "%",
         "Share of the leechers that came and left before they had the file.",
-        many=False, most=100.0, others=("origin",),
+        many=False, most=100.0, others=("origin",), failures=True,
     ),
     Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
     Metric(
@@ -99,8 +103,8 @@ METRICS = (
     ),
     Metric(
         "transfer time", "transfer", "s",
-        "Of each flow with a size, from its start to the acknowledgement of its last byte.",
-        more="longer", less="shorter",
+        "Of each flow with a size, from its start to its last byte.",
+        more="longer", less="shorter", whole=True,
     ),
     Metric("goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time."),
     Metric(
@@ -121,16 +125,16 @@ METRICS = (
     Metric("ping", "ping", "ms", "Round-trip time of each answered echo request."),
     Metric(
         "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",
-        many=False, most=100.0,
+        many=False, most=100.0, failures=True,
     ),
     Metric(
         "page time", "web", "s", "Of each page that came to its end, from click to last byte.",
-        more="longer", less="shorter",
+        more="longer", less="shorter", whole=True,
     ),
     Metric(
         "unfinished pages", "web", "%",
         "Share of the pages that failed, were stopped or cut off by the end of the run.",
-        many=False, most=100.0,
+        many=False, most=100.0, failures=True,
     ),
     Metric(
         "one-way delay", "call", "ms", "Mean over the packets of one direction that arrived.",
@@ -143,7 +147,7 @@ METRICS = (
     Metric(
         "call loss", "call", "%",
         "Share of the packets of one direction that did not arrive before the end of the run.",
-        many=False, most=100.0,
+        many=False, most=100.0, failures=True,
     ),
     Metric(
         "utilisation", "link", "%", "Bytes carried over what the link's rate allows.",

@@ -45,7 +45,8 @@ def transfers(
             for name, values in by_transfer.items():
                 rows.append(
                     {"run": run, "transfer": name, "flow": 0, "start_s": 0.0,
-                     "end_s": 10.0 if sized else None, "bytes": int(values[repeat] * 1.25e6),
+                     "end_s": 10.0 if sized else None,
+                     "duration_s": 10.0 if sized else None, "bytes": int(values[repeat] * 1.25e6),
                      "goodput_bps": values[repeat] * 1e6, "mean_rtt_s": None}
                 )  # fmt: skip
     tables = {"runs": pa.Table.from_pylist(runs), "transfers": pa.Table.from_pylist(rows)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from flashcrowd import reasons
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import (
     ENGINE_NAMES,
@@ -47,7 +47,7 @@ COMPARISON = "comparison"
 """The folder of the page that compares the engines, beside theirs."""
 
 UNFINISHED = 3
-"""Exit status with --strict if a run failed, stalled, is invalid or was cut off."""
+"""Exit status with --strict if a run failed, stalled, is invalid, was cut off or lacks bytes."""
 
 
 def run(
@@ -86,7 +86,9 @@ def run(
     strict: Annotated[
         bool,
         Parameter(
-            negative=(), help="Exit status 3 if a run failed, stalled, is invalid or was cut off."
+            negative=(),
+            help="Exit status 3 if a run failed, stalled, is invalid, was cut off, or did not "
+            "deliver everything.",
         ),
     ] = False,
     expect: Annotated[
@@ -113,9 +115,9 @@ def run(
     `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.
 
     Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
-    does not fit, or unusable folder, 3 with --strict if a run failed, stalled, is invalid or was
-    cut off, with --expect 4 if an expectation is broken and 5 if none is broken and one is
-    undecided, 130 after Ctrl-C, 143 after SIGTERM.
+    does not fit, or unusable folder, 3 with --strict if a run failed, stalled, is invalid, was cut
+    off, or did not deliver everything, with --expect 4 if an expectation is broken and 5 if none is
+    broken and one is undecided, 130 after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
     both, engine = engine == BOTH, registry.meant(engine, loaded.kinds)
@@ -275,7 +277,7 @@ def _report(results: Results) -> None:
 
 
 def _warn(results: Results, engine: str = "") -> bool:
-    """Name runs that failed, stalled or are invalid; whether there are such, or any cut off.
+    """Name runs that did not end as planned; whether there are such, or any cut off.
 
     They are results all the same. The summary says which were cut off.
     """
@@ -284,13 +286,12 @@ def _warn(results: Results, engine: str = "") -> bool:
     for row in rows:
         if words := _WORDS.get(row["outcome"]):
             # Two that differ in their numbers have one reason.
-            alike.setdefault((words, re.sub(r"\d[\d.]*", "#", row["reason"])), []).append(row)
+            alike.setdefault((words, reasons.form(row["reason"])), []).append(row)
     for (words, _), found in alike.items():
         runs = [str(row["run"]) for row in found]
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
         of = f"{engine} runs" if engine else "runs"
-        others = ", or the like" if len({row["reason"] for row in found}) > 1 else ""
-        reason = f"{found[0]['reason']}{others}"
+        reason = reasons.said([row["reason"] for row in found])
         text = f"{len(runs)} of {len(rows)} {of} {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
     if any(row["outcome"] == "invalid" for row in rows):
@@ -298,7 +299,12 @@ def _warn(results: Results, engine: str = "") -> bool:
     return any(row["outcome"] in (*_WORDS, "horizon") for row in rows)
 
 
-_WORDS = {"stalled": "stalled", "invalid": "are invalid", "failed": "failed"}
+_WORDS = {
+    "undelivered": "did not deliver everything",
+    "stalled": "stalled",
+    "invalid": "are invalid",
+    "failed": "failed",
+}
 """What is said of outcomes that nobody planned."""
 _REMEDY = "Fewer at a time (--jobs) or a quieter machine help; --repeat-invalid N plays them again."
 """What is said of runs that are invalid, which only those in real time can be."""

@@ -190,14 +190,21 @@ def _made_by(side: Side) -> str:
 
 
 def _uncounted(side: Side) -> Iterator[str]:
-    """Which runs of an emulation are in no mean, because something went wrong with it."""
+    """Which runs are in no mean, because something went wrong."""
     outcomes = side.tables["runs"].column("outcome").to_pylist()
     reasons = side.tables["runs"].column("reason").to_pylist()
-    for outcome, words in (("invalid", "are invalid"), ("failed", "failed")):
+    for outcome, words in _WRONG.items():
         of = [reason for reason, found in zip(reasons, outcomes, strict=True) if found == outcome]
         if of:
             count = f"{len(of)} of {len(outcomes)} runs of {side.name}"
             yield f"{count} {words}, and count in no mean: {of[0]}."
+
+
+_WRONG = {
+    "invalid": "are invalid",
+    "failed": "failed",
+    "undelivered": "did not deliver everything",
+}
 
 
 def _settings(sides: Sequence[Side]) -> tuple[tuple[str, tuple[str, ...]], ...]:

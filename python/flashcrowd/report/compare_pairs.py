@@ -131,6 +131,9 @@ class Pairs:
             # A base with zeros has resamples without a ratio: `equivalence` leaves these out.
             warnings.filterwarnings("ignore", "The BCa confidence interval cannot be calculated")
             change = measure.change(point, base)
+        if measure.lacking(point) or measure.lacking(base):
+            found = Equivalence("undecided", self.margin, None, None, paired=False)
+            return Pair(point, base, measure.at(point), measure.at(base), found)
         values, known = measure.by_seed(point), measure.by_seed(base)
         # Who stopped when it suited has used up a part of the error at each look.
         level = self.level / (len(measure.looks.schedule) if measure.looks else 1)

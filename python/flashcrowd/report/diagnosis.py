@@ -61,6 +61,7 @@ def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None
 
 _ENDS = (
     ("failed", "failed"),
+    ("undelivered", "did not deliver everything"),
     ("stalled", "got stuck"),
     ("horizon", "were cut off by the horizon"),
     ("invalid", "were not emulated as exactly as they must be"),

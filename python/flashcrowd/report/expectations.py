@@ -154,15 +154,18 @@ def _one(
     outcome, why = _outcome(found, limits)
     involved = {p.index: p for pair in pairs for p in pair if p is not None}.values()
     bad = sum(len(point.runs) - len(_counted(measure, point)) for point in involved)
-    if outcome == "kept" and bad:
-        total = sum(len(point.runs) for point in involved)
+    total = sum(len(point.runs) for point in involved)
+    stopped = sum(run.outcome == "stopped" for point in involved for run in point.runs)
+    if bad and (outcome == "kept" or found is None):
         outcome, why = "undecided", f"{bad} of {total} runs did not end as planned"
+    elif stopped and outcome == "kept" and measure.whole:
+        outcome, why = "undecided", f"{stopped} of {total} runs were stopped before all had it"
     return Judged(name, says, where, found, unit, outcome, why)
 
 
 def _counted(measure: Measure, point: Point) -> set[Run]:
-    """The runs that ended as planned, and those that count all the same."""
-    return {*point.good_runs, *measure.runs_of(point)}
+    """The runs that have all that is measured, or count all the same."""
+    return {*point.good_runs, *measure.runs_of(point)}.difference(measure.lacking(point))
 
 
 def _together(

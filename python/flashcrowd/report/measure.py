@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from flashcrowd.looks import Looks
 from flashcrowd.report import sequential, wording
-from flashcrowd.report.points import Point, Run
+from flashcrowd.report.points import UNDELIVERED, Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
 
 
@@ -30,6 +30,9 @@ class Measure:
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
         until: of a run, when all was measured that the value is about, in seconds. A run that was
             cut off later counts like any other: what was cut off is not in the value.
+        whole: whether only what was delivered whole has it.
+        failures: whether it counts what failed; a run in which something did has it, too.
+        incomplete: runs without a value in which something that should have one was not whole.
     """
 
     name: str
@@ -44,13 +47,29 @@ class Measure:
     metric: str = ""
     looks: Looks | None = None
     until: Mapping[int, float] = field(default_factory=dict)
+    whole: bool = False
+    failures: bool = False
+    incomplete: frozenset[int] = frozenset()
 
     def runs_of(self, point: Point) -> list[Run]:
         """The runs of `point` whose values count."""
+        return [run for run in point.runs if run.run in self.of_run and self._counts(run)]
+
+    def _counts(self, run: Run) -> bool:
+        if self.failures and run.outcome == UNDELIVERED:
+            return True
+        return run.good_until(self.until.get(run.run, math.inf))
+
+    def lacking(self, point: Point) -> list[Run]:
+        """The runs of `point` without a value that counts, as they did not deliver everything.
+
+        The others are those that fared better: their mean is no mean of the point.
+        """
+        counted = set(self.runs_of(point))
         return [
             run
             for run in point.runs
-            if run.run in self.of_run and run.good_until(self.until.get(run.run, math.inf))
+            if run not in counted and (run.unfinished or run.run in self.incomplete)
         ]
 
     def by_seed(self, point: Point) -> dict[int, float]:

@@ -238,6 +238,9 @@ def _transfers(results: Source) -> Iterator[Observations]:
         return
     runs, names = source.integers(rows, "run"), source.strings(rows, "transfer")
     goodput, start = source.numbers(rows, "goodput_bps") / 1e6, source.numbers(rows, "start_s")
+    # Tables of other versions may not say which transfers arrived whole.
+    timed = "duration_s" in rows.column_names
+    duration = source.numbers(rows, "duration_s") if timed else np.full(len(start), np.nan)
     end, payload = source.numbers(rows, "end_s"), source.numbers(rows, "bytes")
     rtt = source.numbers(rows, "mean_rtt_s") * 1e3
     known = "p95_rtt_s" in rows.column_names
@@ -246,8 +249,12 @@ def _transfers(results: Source) -> Iterator[Observations]:
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
         workload = section(section(results.study.get("workloads")).get(name))
-        if workload.get("size") not in (None, "none"):
-            yield from _observed("transfer time", name, runs[mine], (end - start)[mine])
+        if timed and workload.get("size") not in (None, "none"):
+            # Without those that did not arrive whole the mean would be that of the quick ones.
+            incomplete = frozenset(runs[mine & np.isnan(duration)].tolist())
+            whole = mine & ~np.isin(runs, list(incomplete))
+            for times in _observed("transfer time", name, runs[whole], duration[whole]):
+                yield replace(times, incomplete=incomplete)
         yield from _observed("goodput", name, runs[mine], goodput[mine])
         total = {}
         flows = dict(by_run(runs, mine))

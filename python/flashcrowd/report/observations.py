@@ -29,6 +29,7 @@ class Observations:
         alone: whether no other workload of the study has this metric.
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
         until: of each run, when all was measured that its observations are about, in seconds.
+        incomplete: runs that have none, as not everything that should have one was whole.
     """
 
     metric: Metric
@@ -39,6 +40,7 @@ class Observations:
     alone: bool = True
     looks: Looks | None = None
     until: Mapping[int, float] = field(default_factory=dict)
+    incomplete: frozenset[int] = frozenset()
 
     @property
     def single(self) -> bool:
@@ -84,6 +86,9 @@ class Observations:
             metric=self.metric.name,
             looks=self.looks,
             until=self.until,
+            whole=self.metric.whole,
+            failures=self.metric.failures,
+            incomplete=self.incomplete,
         )
 
 

@@ -25,6 +25,9 @@ GOOD_OUTCOMES = ("completed", "stopped")
 #: Outcomes of runs that were as planned until they ended, too early.
 CUT_OUTCOMES = ("horizon", "stalled")
 
+#: The outcome of a run in which something lost its connection before it had all its bytes.
+UNDELIVERED = "undelivered"
+
 
 #: Tables whose keys are names that somebody chose.
 _NAMING = frozenset({"groups", "links", "paths", "workloads", "populations"})
@@ -48,6 +51,11 @@ class Run:
     def good(self) -> bool:
         """Whether the run ended as planned, so that its means stand for all its peers."""
         return self.outcome in GOOD_OUTCOMES
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether what is missing of it is what would have taken longest."""
+        return self.outcome in (UNDELIVERED, *CUT_OUTCOMES)
 
     def good_until(self, end_s: float) -> bool:
         """Whether the run was as planned until then, however it ended."""

@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd import reasons
 from flashcrowd.report import answer, expectations, stopping, wording
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.listings import counted
@@ -154,10 +155,9 @@ def _flags(point: Point) -> str:
 def _reasons(results: Source, points: Points) -> list[Text]:
     """Each reason for an incomplete run once, with how often it was given; what to do about it."""
     bad = [run for run in points.runs.values() if not run.good]
-    reasons = [f"{run.outcome}: {run.reason}" for run in bad]
     found = [
-        Text(f"{wording.count(reasons.count(reason), 'run')} {reason}", style="red")
-        for reason in dict.fromkeys(reasons)
+        Text(f"{wording.count(count, 'run')} {reason}", style="red")
+        for reason, count in reasons.alike(f"{run.outcome}: {run.reason}" for run in bad)
     ]
     if any(run.outcome == "horizon" for run in bad):
         found.append(Text(_meant(results.study)))
