@@ -21,8 +21,8 @@ pub use named::{NAMES, all, named};
 pub struct Profile {
     /// The name under which the profile ships, or any name for a variation.
     pub name: String,
-    /// Whether the driver leaves Nagle's algorithm on. Mainline sets no socket option
-    /// (`clients.md` A.1), libtorrent sets TCP_NODELAY.
+    /// Whether the driver leaves Nagle's algorithm on. So do mainline, which sets no socket option
+    /// (`clients.md` A.1), and libtorrent (E).
     pub nagle: bool,
     /// Whether control messages wait for the end of a half-written PIECE to the same peer
     /// (A.5). Off is an idealisation for ablations: they overtake inside the byte stream, which

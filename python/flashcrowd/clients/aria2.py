@@ -41,6 +41,7 @@ _OWN = {
     "announce.numwant": "50",
     "connections.keepalive": "120 s",
     "connections.timeout": "180 s",
+    "nagle": "true",
     "requests.request_timeout": "60 s",
 }
 """What no option changes, but its source says (1.36: `OptionHandlerFactory`, whose hidden ones

@@ -38,7 +38,8 @@ FIELDS = (
 )
 OFFERED = ("connections.max_connections", "peer_exchange.enabled", "choker.slots")
 """The keys of a profile for which it has settings."""
-_FALLS_BACK = {"connections.tcp_fallback": "true"}
+_OWN = {"connections.tcp_fallback": "true", "nagle": "true"}
+"""What no setting changes."""
 _TOKEN = "X-Transmission-Session-Id"
 _LOCAL_ERROR = 3
 
@@ -54,7 +55,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and Transmission has no setting for."""
     if settings.upload and settings.upload % 1000:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
-    yield from own_rules(settings, *OFFERED, own=_FALLS_BACK)
+    yield from own_rules(settings, *OFFERED, own=_OWN)
 
 
 def told(job: Job) -> dict[str, Any]:

@@ -166,7 +166,8 @@ fn modern() -> Profile {
     let mainline = mainline();
     Profile {
         name: "modern".to_owned(),
-        nagle: false,
+        // No TCP_NODELAY in its sources, 2.0.11 to 2.1.1; a socket of 2.1.1 has the option off.
+        nagle: true,
         // Its send buffer is one stream: control messages are appended behind the blocks in it.
         control_behind_piece: true,
         super_seeding: false,

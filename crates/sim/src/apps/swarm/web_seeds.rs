@@ -77,7 +77,7 @@ impl Swarms<'_> {
         let state = &self.peers[peer as usize];
         let Some((web_seed, origin)) = self.web_seed(state.swarm, seed) else { return };
         let swarm = &self.all[state.swarm as usize];
-        let end = |host, owner, workload| Application {
+        let end = |host, owner, workload, nagle| Application {
             host,
             transport: origin.transport,
             owner,
@@ -85,11 +85,14 @@ impl Swarms<'_> {
             member: state.id.0,
             class: NO_CLASS,
             captured: None,
-            nagle: false,
+            nagle,
             low_watermark: 0, // `write_requests` looks for itself.
         };
-        let active = end(state.host, End::WebSeed { peer, seed }.owner(), swarm.workload);
-        let passive = end(origin.host, content_server(web_seed.origin), web_seed.origin);
+        let profile = self.population(peer).map_or(0, |population| population.profile);
+        let nagle = self.profiles[profile as usize].nagle;
+        let owner = End::WebSeed { peer, seed }.owner();
+        let active = end(state.host, owner, swarm.workload, nagle);
+        let passive = end(origin.host, content_server(web_seed.origin), web_seed.origin, false);
         let socket = world.open(active, passive);
         let links = &mut self.peers[peer as usize].web_seeds;
         if links.len() <= seed as usize {
