@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.scenario import shipped
 
 lt = pytest.importorskip("libtorrent")
 
 PROFILE = json.loads(_core.client_profiles())["libtorrent"]
 SIZE = 64 << 20
+UTP_SOCKET = 1 << 17
+"""`peer_info::utp_socket`, which Python does not name."""
 QUIET = {
     "alert_mask": 0,
     **dict.fromkeys(("enable_dht", "enable_lsd", "enable_upnp", "enable_natpmp"), False),
@@ -82,3 +85,11 @@ def test_its_sockets_have_the_nagle_of_the_profile(tmp_path: Path):
             it.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for it in peers_sockets(ports)
         }
     assert options == {int(not PROFILE["nagle"])}
+
+
+def test_it_opens_connections_over_utp(tmp_path: Path):
+    (_, _), (_, leeching) = connected(tmp_path)
+    until, over = time.monotonic() + 10, set[bool]()
+    while not over and time.monotonic() < until:
+        over = {bool(it.flags & UTP_SOCKET) for it in leeching.get_peer_info()}
+    assert over == {PROFILE["transport"] in shipped.utps()}

@@ -132,6 +132,28 @@ def test_over_utp(tmp_path: Path):
     assert all(0 < each <= 4 for each in opened)
 
 
+def test_without_a_word_libtorrent_is_over_utp_and_who_has_none_over_tcp(tmp_path: Path):
+    """The seed comes last: so it is the one that opens, to a libtorrent and to an aria2."""
+    testbed.needs("libtorrent", "aria2")
+    crowd = {"profile": "libtorrent", "transport": "profile", "arrivals": AT_ONCE}
+    late = {"kind": "times", "at": ["6 s"]}
+    plan = testbed.plan(
+        {"name": "crowd", **crowd},
+        {"name": "old", "program": "aria2", **crowd},
+        {**SEED, "transport": "profile", "profile": "libtorrent", "arrivals": late},
+    )
+    opens = [it["transport"] for it in plan["workloads"][0]["populations"]]
+    assert opens == [{"utp": 0}, None, {"utp": 0}]
+    with testbed.bridged(4) as places:
+        swarm = testbed.play(plan, places, tmp_path / "run")
+        opened = [_tcp_opened(place) for place in places[:3]]
+    assert swarm.completed == 2
+    announces = 4  # it starts, has the file or a part of it, and stops
+    assert opened[0] <= announces
+    # One more, to the aria2.
+    assert 2 <= opened[2] <= announces + 1
+
+
 def _tcp_opened(place: Place) -> int:
     with entered(place.netns):
         lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()

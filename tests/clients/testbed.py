@@ -37,7 +37,7 @@ def plan(
         name = population.get("name", f"p{number}")
         groups[name] = {"hosts": population.get("hosts", 1)}
         rest = {key: it for key, it in population.items() if key not in ("name", "hosts")}
-        tables[name] = {"group": name, "profile": "modern", **rest}
+        tables[name] = {"group": name, "profile": "modern", "transport": "inherit", **rest}
     groups["tracker"] = {"hosts": 1}
     swarm = {
         "kind": "swarm",

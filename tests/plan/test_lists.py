@@ -189,7 +189,7 @@ def known(path: tuple[Any, ...]) -> set[str]:
 def rust() -> dict[str, set[str]]:
     lists: dict[str, set[str]] = {}
     for path in texts(PLAN):
-        if path[-1] not in ("name", "title") and "groups" not in path:
+        if path[-1] not in ("name", "title", "transport") and "groups" not in path:
             name = ".".join(step for step in path if isinstance(step, str))
             lists.setdefault(name, set()).update(known(path))
     return {name: listed for name, listed in lists.items() if listed}

@@ -125,6 +125,7 @@ RULES = """
 role = "seed"
 group = "maker"
 profile = "modern"
+transport = "inherit"
 
 [profiles.pieces]
 base = "libtorrent"
@@ -151,6 +152,8 @@ def test_every_rule_gives_what_it_gave(tmp_path: Path) -> None:
     study = STUDY.replace("repeats = 2", "repeats = 1").replace("hosts = 4", "hosts = 8")
     maker = 'maker = { access = "ADSL 1/8" }'
     study = study.replace("[workloads.patch]", f"{maker}\n[workloads.patch]")
+    tcp = 'departure = "at-once", transport = "inherit"'
+    study = study.replace('departure = "at-once"', tcp)
     study = study.replace('rtt = "20 ms"', 'rtt = "20 ms"\nloss = "0.1 %"')
     (tmp_path / "s.toml").write_text(study + RULES, encoding="utf-8")
     results = flashcrowd.run(tmp_path / "s.toml", tmp_path / "results", progress=False)
@@ -172,9 +175,9 @@ def test_every_rule_gives_what_it_gave(tmp_path: Path) -> None:
         for run in range(5)
     ]
     assert found == [
-        (6.192, 8, 16_000_000, 262_144, 869_504),
-        (6.381, 163, 14_491_520, 66_688, 1_820_928),
-        (6.27, 119, 14_360_448, 32_768, 2_065_536),
-        (6.291, 8, 15_998_848, 98_304, 2_084_224),
-        (6.311, 129, 14_902_272, 163_840, 3_048_576),
+        (6.26, 8, 16_000_000, 16_384, 491_520),
+        (6.721, 188, 14_541_824, 163_840, 2_080_768),
+        (6.146, 127, 14_705_664, 16_384, 1_523_712),
+        (6.422, 8, 16_000_000, 81_920, 1_476_864),
+        (6.342, 130, 15_410_176, 0, 1_033_344),
     ]

@@ -81,6 +81,9 @@ pub struct Population {
     /// which the uploader opens with its first unchoke. Everything else stays on the connection
     /// between the pair.
     pub data: Option<TransportChoice>,
+    /// Whether they answer attempts over uTP. To those who do not, such an attempt times out.
+    #[serde(default = "answers", skip_serializing_if = "is_default")]
+    pub answers_utp: bool,
     /// Their client's upload limit; none for unlimited, and zero for clients that upload nothing.
     #[serde(default)]
     pub upload_bps: UploadLimit,
@@ -101,6 +104,15 @@ pub struct Population {
     /// profile, and has no use for the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+}
+
+fn answers() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_default(answers_utp: &bool) -> bool {
+    *answers_utp
 }
 
 /// When a peer goes.

@@ -18,6 +18,7 @@ fn swarm() -> Swarm {
         profile: 0,
         transport: None,
         data: None,
+        answers_utp: true,
         upload_bps: UploadLimit::Unlimited,
         upload_control: None,
         storage: None,

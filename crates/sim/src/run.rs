@@ -211,6 +211,9 @@ impl<'p> Run<'p> {
     fn on_syn(&mut self, socket: u32, syn: Syn<'_>) {
         let listener = self.world.sockets.get(socket).owner;
         let app = self.apps.get_mut(usize::from(listener.app));
+        if app.as_ref().is_some_and(|app| !app.hears(&self.world, listener, socket)) {
+            return;
+        }
         let owner = app.and_then(|app| app.accept(&mut self.world, listener, socket));
         self.world.answer(socket, syn, owner);
     }

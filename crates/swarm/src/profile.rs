@@ -21,6 +21,11 @@ pub use named::{NAMES, all, named};
 pub struct Profile {
     /// The name under which the profile ships, or any name for a variation.
     pub name: String,
+    /// What the connections that it opens are over, unless a study names something else: a uTP
+    /// configuration by the name under which it ships, or "inherit" for its host's TCP. A client of the
+    /// latter kind has no uTP, and does not answer it. Who makes a plan reads it; a plan says it of each
+    /// population.
+    pub transport: String,
     /// Whether the driver leaves Nagle's algorithm on. So do mainline, which sets no socket option
     /// (`clients.md` A.1), and libtorrent (E).
     pub nagle: bool,

@@ -119,9 +119,9 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "aio_threads": 2,
         "alert_mask": mask,
         "alert_queue_size": 20_000,
-        # Whoever connects is welcome by either transport: a population says what it opens.
+        # Whoever connects is welcome by whatever transport the client has.
         "enable_incoming_tcp": True,
-        "enable_incoming_utp": True,
+        "enable_incoming_utp": settings.answers_utp,
         # With both, uTP is tried first.
         "enable_outgoing_tcp": settings.transport == "tcp" or settings.falls_back,
         "enable_outgoing_utp": settings.transport == "utp",

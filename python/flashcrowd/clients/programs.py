@@ -48,6 +48,11 @@ class Program:
         """Where it is, if this machine has it."""
         return self._load().found()
 
+    @property
+    def transports(self) -> tuple[settings.Transport, ...]:
+        """What its connections can be over."""
+        return self._load().TRANSPORTS
+
     def client(self, job: Job) -> Client:
         """Start it for a job.
 

@@ -26,6 +26,7 @@ from flashcrowd.clients.settings import (
     Unmet,
     Upload,
     asked,
+    one_protocol,
     own_rules,
     values,
 )
@@ -73,6 +74,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     rules = settings.rules
     if settings.transport == "utp" and not settings.falls_back:
         yield Unmet("transport", "utp", "uTP both ways: neighbours without uTP are not accepted")
+    yield from one_protocol(settings)
     decided = {
         "connections.max_initiate": str(settings.max_connections),
         "connections.keepalive": "60 s of silence",

@@ -43,6 +43,7 @@ class Settings:
         upload: upload limit.
         transport: what carries the connections that the client opens.
         rules: the profile as the plan has it.
+        answers_utp: whether the client answers attempts over uTP.
         data_apart: whether the plan asks for connections of their own for the blocks.
         utp_target_s: the delay that uTP aims at in queues; None for the program's own.
         refresh_s: how often the program renews what it says to an upload controller; None for as
@@ -53,6 +54,7 @@ class Settings:
     upload: Upload
     transport: Transport
     rules: Mapping[str, Any] = field(repr=False)
+    answers_utp: bool = True
     data_apart: bool = False
     utp_target_s: float | None = None
     refresh_s: float | None = None
@@ -279,7 +281,7 @@ def _flat(rules: _Rules, before: str) -> Iterator[tuple[str, str, Any]]:
             yield name, key, value["fixed"] if isinstance(value, Mapping) else value
         elif isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
-        elif name != "name":
+        elif name not in ("name", "transport"):  # a plan says the latter of each population
             yield name, key, value
 
 
@@ -325,6 +327,12 @@ def own_rules(
             yield Unmet(name, said, given)
 
 
+def one_protocol(settings: Settings) -> Iterator[Unmet]:
+    """What a program with one switch for both directions cannot do: open TCP, but answer uTP."""
+    if settings.transport == "tcp" and settings.answers_utp:
+        yield Unmet("transport", "tcp, and uTP is answered", "TCP both ways")
+
+
 def one_connection(settings: Settings) -> Iterator[Unmet]:
     """What no program offers: blocks over another transport than requests."""
     if settings.data_apart:
@@ -356,6 +364,7 @@ def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
         upload=None if upload is None else upload // 8,
         transport="utp" if "utp" in chosen else "tcp",
         rules=profile,
+        answers_utp=population.get("answers_utp", True),
         data_apart=data is not None,
         utp_target_s=None if target_ns is None else target_ns / 1e9,
         refresh_s=(interface.get("refresh_ns") or 0) / 1e9 or None,

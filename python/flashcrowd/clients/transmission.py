@@ -20,7 +20,7 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, one_protocol, own_rules
 
 NAME = "transmission"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -55,6 +55,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and Transmission has no setting for."""
     if settings.upload and settings.upload % 1000:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
+    yield from one_protocol(settings)
     yield from own_rules(settings, *OFFERED, own=_OWN)
 
 

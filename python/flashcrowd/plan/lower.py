@@ -99,16 +99,18 @@ def _no_changes() -> list[dict[str, Any]]:
 def used_by(scenario: Scenario, kept: Kept) -> Used:
     """The variants that a scenario uses; one object for all scenarios that use the same."""
     of_hosts = kept.found(stacks_of, scenario.network, kept)
-    return kept.found(_used, scenario.workloads, of_hosts, scenario.stacks, kept)
+    own = scenario.stacks, scenario.profiles
+    return kept.found(_used, scenario.workloads, of_hosts, *own, kept)
 
 
 def _used(
     workloads: Mapping[str, Workload],
     of_hosts: tuple[str, ...],
     stacks: Mapping[str, Stack],
+    profiles: Mapping[str, Profile],
     kept: Kept,
 ) -> Used:
-    return kept.same(Used.by(workloads, of_hosts, stacks))
+    return kept.same(Used.by(workloads, of_hosts, stacks, profiles))
 
 
 def _stacks(used: Used, own: Mapping[str, Stack]) -> list[dict[str, Any]]:

@@ -13,10 +13,12 @@ from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.origin import Clients, Origin
+from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.reflectors import reflectors
-from flashcrowd.scenario.scenario import stack_of, transports_of
+from flashcrowd.scenario.scenario import default_transport, stack_of, transports_of
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import (
+    WITHOUT_UTP,
     After,
     AfterShare,
     Departure,
@@ -35,18 +37,36 @@ class Used:
     stacks: tuple[str, ...]
     utps: tuple[str, ...]
     profiles: tuple[str, ...]
+    defaults: tuple[str, ...]
+    """What a client of each profile opens its connections over by default."""
+    with_utp: tuple[bool, ...]
+    """Whether that is uTP."""
 
     @classmethod
     def by(
-        cls, workloads: Mapping[str, Workload], hosts: Iterable[str], own: Mapping[str, Stack]
+        cls,
+        workloads: Mapping[str, Workload],
+        hosts: Iterable[str],
+        own: Mapping[str, Stack],
+        clients: Mapping[str, Profile],
     ) -> Used:
-        """What workloads use and hosts of these TCP stacks; `own` are stacks of the scenario."""
+        """What workloads use and hosts of these TCP stacks.
+
+        Args:
+            workloads: what happens.
+            hosts: the TCP stacks of hosts.
+            own: stacks of the scenario.
+            clients: client profiles of the scenario.
+        """
         stacks, utps = dict.fromkeys(hosts), dict[str, None]()
-        for name in transports_of(workloads):
+        for name in transports_of(workloads, clients):
             (utps if stack_of(own, name) is None else stacks)[name] = None
         swarms = [workload for workload in workloads.values() if isinstance(workload, Swarm)]
-        profiles = [it.profile for swarm in swarms for it in swarm.populations.values()]
-        return cls(tuple(stacks), tuple(utps), tuple(dict.fromkeys(profiles)))
+        named = (it.profile for swarm in swarms for it in swarm.populations.values())
+        profiles = tuple(dict.fromkeys(named))
+        defaults = tuple(default_transport(clients, name) for name in profiles)
+        utp = tuple(name != "inherit" and stack_of(own, name) is None for name in defaults)
+        return cls(tuple(stacks), tuple(utps), profiles, defaults, utp)
 
     @cached_property
     def _carriers(self) -> dict[str, dict[str, int]]:
@@ -146,13 +166,18 @@ def _population(
     used: Used,
     taken: set[str],
 ) -> dict[str, Any]:
+    profile = used.profile(population.profile)
+    transport = used.carrier(population.opens(used.defaults[profile]))
+    data = used.carrier(population.data_transport)
+    has_utp = used.with_utp[profile] and population.program not in WITHOUT_UTP
     return {
         "name": name,
         "role": population.role,
         "hosts": _chosen(population, hosts, taken),
-        "profile": used.profile(population.profile),
-        "transport": used.carrier(population.transport),
-        "data": used.carrier(population.data_transport),
+        "profile": profile,
+        "transport": transport,
+        "data": data,
+        **({} if has_utp or "utp" in {**(transport or {}), **(data or {})} else SILENT),
         "upload_bps": None if population.upload is None else population.upload.bps,
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
@@ -161,6 +186,10 @@ def _population(
         # The usual one is not named, so that plans are the same as before there were any.
         **({} if population.program == "libtorrent" else {"program": population.program}),
     }
+
+
+SILENT = {"answers_utp": False}
+"""What a plan says of clients without uTP, and of no others."""
 
 
 def _chosen(population: Population | Clients, hosts: HostNames, taken: set[str]) -> list[int]:

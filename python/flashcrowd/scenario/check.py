@@ -98,12 +98,18 @@ def _rule(told: Callable[P, Iterable[Problem]]) -> Callable[P, list[Problem]]:
 
 
 @dataclass(frozen=True)
-class _Named:
+class _Transports:
+    """A scenario's own transports."""
+
+    stacks: Mapping[str, Stack]
+    utp: Mapping[str, Utp]
+
+
+@dataclass(frozen=True)
+class _Named(_Transports):
     """What a workload may name."""
 
     hosts: HostNames
-    stacks: Mapping[str, Stack]
-    utp: Mapping[str, Utp]
     profiles: Mapping[str, Profile]
     workloads: Mapping[str, Workload]
 
@@ -116,7 +122,7 @@ def _workloads(
     utp: Mapping[str, Utp],
     profiles: Mapping[str, Profile],
 ) -> Iterator[Problem]:
-    named = _Named(HostNames(sizes), stacks, utp, profiles, workloads)
+    named = _Named(stacks, utp, HostNames(sizes), profiles, workloads)
     for name, workload in workloads.items():
         place = join(("workloads", name))
         if isinstance(workload, Swarm):
@@ -373,7 +379,8 @@ def _population(
     profiles = list(dict.fromkeys([*shipped.profiles(), *named.profiles]))
     if population.profile not in profiles:
         yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
-    yield from _transport(population.transport, f"{place}.transport", named)
+    words = "profile", "inherit"
+    yield from _transport(population.transport, f"{place}.transport", named, words)
     if population.data_transport is not None:
         yield from _transport(population.data_transport, f"{place}.data_transport", named, ())
     chosen = yield from _members(population, place, hosts, taken, "peer of a swarm")
@@ -454,9 +461,9 @@ def _times(
 
 
 def _transport(
-    name: str, path: str, named: _Named, words: Iterable[str] = ("inherit",)
+    name: str, path: str, own: _Transports, words: Iterable[str] = ("inherit",)
 ) -> Iterator[Problem]:
-    stacks, utps = [*shipped.stacks(), *named.stacks], [*shipped.utps(), *named.utp]
+    stacks, utps = [*shipped.stacks(), *own.stacks], [*shipped.utps(), *own.utp]
     known = list(dict.fromkeys([*words, *stacks, *utps]))
     if name not in known:
         yield unknown(path, name, "a transport", known)
@@ -507,12 +514,15 @@ def _variants(
             elif name in ships and table.base != name:
                 allowed = f'"{name}", since one of this name ships'
                 yield Problem(path, shown(table.base), allowed, "choose another name")
-            elif name == "inherit":
-                yield Problem(join((kind, name)), "inherit", "a name that is no key word")
+            elif name in ("inherit", "profile"):
+                yield Problem(join((kind, name)), name, "a name that is no key word")
             elif name in others[kind]:
                 what = "TCP stack" if kind == "utp" else "uTP configuration"
                 allowed = f"a name that no {what} has: `transport` may mean either"
                 yield Problem(join((kind, name)), shown(name), allowed, "choose another name")
+    for name, profile in profiles.items():
+        place = join(("profiles", name, "transport"))
+        yield from _transport(profile.transport, place, _Transports(stacks, utp))
 
 
 @_rule

@@ -435,6 +435,9 @@ class Profile(Table):
 
     base: str
     """The profile that ships whose values hold where none are given."""
+    transport: str
+    """What the connections that it opens are over, by name; "inherit" for its host's TCP. It has no
+    uTP then, and does not answer it. A population may say otherwise."""
     nagle: bool
     """Whether the client leaves Nagle's algorithm on."""
     control_behind_piece: bool

@@ -70,12 +70,26 @@ def profile_of(own: Mapping[str, Profile], name: str) -> Profile | None:
     return own.get(name) or (_shipped_profile(name) if name in shipped.profiles() else None)
 
 
-def transports_of(workloads: Mapping[str, Workload]) -> Iterator[str]:
-    """The transports that workloads name, in their order."""
+def default_transport(own: Mapping[str, Profile], name: str) -> str:
+    """What a client of this profile opens its connections over where a population does not say."""
+    profile = profile_of(own, name)
+    return "inherit" if profile is None else profile.transport
+
+
+def transports_of(
+    workloads: Mapping[str, Workload], profiles: Mapping[str, Profile]
+) -> Iterator[str]:
+    """The transports that workloads use, in their order; `profiles` are a scenario's own."""
     for workload in workloads.values():
         if isinstance(workload, Swarm):
-            populations = workload.populations.values()
-            named = [name for p in populations for name in (p.transport, p.data_transport)]
+            named = [
+                name
+                for population in workload.populations.values()
+                for name in (
+                    population.opens(default_transport(profiles, population.profile)),
+                    population.data_transport,
+                )
+            ]
         else:
             named = [workload.carried_by]
         yield from (name for name in named if name not in (None, "inherit"))
@@ -125,7 +139,7 @@ class Scenario(Table):
         """The variants in use: "stacks", "utp" or "profiles", the name and the table."""
         groups = self.network.groups.values()
         hosts = [self.network.stack, *(group.stack for group in groups)]
-        for name in dict.fromkeys([*hosts, *transports_of(self.workloads)]):
+        for name in dict.fromkeys([*hosts, *transports_of(self.workloads, self.profiles)]):
             stack = self.stack(name)
             if stack is not None:
                 yield "stacks", name, stack

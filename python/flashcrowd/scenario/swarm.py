@@ -107,6 +107,10 @@ Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorren
 """The programs that an engine can run."""
 
 
+WITHOUT_UTP: tuple[Program, ...] = ("aria2", "rtorrent")
+"""Those that have no uTP."""
+
+
 TrackerProgram = Literal["flashcrowd", "opentracker"]
 """The programs that can be a tracker."""
 
@@ -142,8 +146,10 @@ class Population(Table):
     program: Program = "libtorrent"
     """The real program that plays them on an engine that runs programs, set to the rules of the
     profile as far as it can be. The simulation plays the profile."""
-    transport: str = "inherit"
-    """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks."""
+    transport: str = "profile"
+    """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks,
+    "profile" for what their client opens by default. Programs without uTP, and clients whose blocks
+    have connections of their own, open TCP then."""
     data_transport: Annotated[str | None, Word("none")] = None
     """What carries the blocks that they upload, on connections apart; "none" for no such."""
     upload: UploadRate = None
@@ -159,6 +165,17 @@ class Population(Table):
     """When they go."""
     replace: bool = False
     """Whether a new leecher takes the host of one that left, at once."""
+
+    def opens(self, default: str) -> str:
+        """The name of the transport of the connections that they open.
+
+        Args:
+            default: that of their client profile.
+        """
+        if self.transport != "profile":
+            return self.transport
+        apart = self.data_transport is not None
+        return "inherit" if apart or self.program in WITHOUT_UTP else default
 
 
 class Tracker(Table):

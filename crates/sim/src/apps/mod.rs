@@ -36,6 +36,10 @@ pub(crate) trait App {
     /// An event that this application scheduled is due.
     fn on_event(&mut self, world: &mut World, event: Event);
 
+    /// Whether an end of `owner` listens to the transport of the SYN that arrived there; if not, nothing answers.
+    fn hears(&self, _world: &World, _owner: Owner, _socket: u32) -> bool {
+        true
+    }
     /// A SYN arrived at an end of `owner`. Returns the owner of the connection, or none to refuse it.
     fn accept(&mut self, _world: &mut World, owner: Owner, _socket: u32) -> Option<Owner> {
         Some(owner)
@@ -158,6 +162,11 @@ macro_rules! applications {
             fn on_event(&mut self, world: &mut World, event: Event) {
                 match self {
                     $(AnyApp::$Kind(app) => app.on_event(world, event),)+
+                }
+            }
+            fn hears(&self, world: &World, owner: Owner, socket: u32) -> bool {
+                match self {
+                    $(AnyApp::$Kind(app) => app.hears(world, owner, socket),)+
                 }
             }
             fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {

@@ -682,6 +682,52 @@ fn who_is_not_reached_over_utp_is_connected_to_over_tcp() {
     assert!(utp >= 210.0 && (8.0..40.0).contains(&tcp), "{utp} over uTP, {tcp} over TCP");
 }
 
+/// Nothing answers a SYN over uTP at a client without it: after three seconds libtorrent tries TCP. A seed comes last,
+/// so that every connection with it is one that it opens.
+#[test]
+fn a_client_without_utp_is_connected_to_over_tcp() {
+    let opened = |answers_utp: bool, falls_back: bool| {
+        let mut plan = flash_crowd(5, 1 << 20, kilobytes(50), path(Span::from_millis(100), 0.0));
+        let carrier = utp(&mut plan, "libtorrent");
+        plan.profiles = vec![flashcrowd_swarm::profile::named("libtorrent").expect("it exists")];
+        plan.profiles[0].connections.tcp_fallback = falls_back;
+        plan.profiles[0].connections.reconnect_ns = None;
+        plan.profiles[0].peer_exchange.enabled = false;
+        let seed = population(&mut plan, 0);
+        seed.transport = Some(carrier);
+        seed.arrivals = Arrivals::Times { at_ns: vec![Span::from_secs(20)] };
+        population(&mut plan, 1).answers_utp = answers_utp;
+        plan.measures.connections = Some(LoggedConnections {
+            workloads: vec![0],
+            hosts: Some(vec![0]),
+            from_ns: Span::ZERO,
+            to_ns: None,
+            packets: false,
+            metrics: false,
+            timers: false,
+        });
+        plan.stop.horizon_ns = Span::from_secs(300);
+        let tables = run(&plan, 3);
+        assert_eq!(tables, run(&plan, 3));
+        let over = texts(&tables, "connections", "transport");
+        let at = numbers(&tables, "connections", "opened_s");
+        let ends: Vec<(String, f64)> = over.into_iter().zip(at).collect();
+        let times = |name: &str| -> Vec<f64> {
+            ends.iter().filter(|end| end.0 == name).map(|end| end.1).collect()
+        };
+        (outcome(&tables).0, times("utp"), times("tcp"))
+    };
+    let (outcome, utp, tcp) = opened(true, true);
+    assert_eq!((outcome.as_str(), utp.len(), tcp.len()), ("completed", 5, 0));
+    let (outcome, utp, tcp) = opened(false, true);
+    assert_eq!((outcome.as_str(), utp.len(), tcp.len()), ("completed", 5, 5));
+    for (first, second) in utp.iter().zip(&tcp) {
+        assert!((3.0..4.1).contains(&(second - first)), "{first} {second}");
+    }
+    let (outcome, utp, tcp) = opened(false, false);
+    assert!(outcome != "completed" && utp.len() == 5 && tcp.is_empty(), "{outcome} {tcp:?}");
+}
+
 #[test]
 fn a_tracker_goes_by_its_own_rules_whatever_clients_ask_first() {
     // A tracker that names nobody leaves everybody alone, and one that does brings all together; the

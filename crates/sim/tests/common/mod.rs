@@ -75,6 +75,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         profile: 0,
         transport: None,
         data: None,
+        answers_utp: true,
         upload_bps: upload.into(),
         upload_control: None,
         storage: None,

@@ -5,6 +5,9 @@ use super::*;
 /// The names that [`named`] knows, in the order in which they are shown.
 pub const NAMES: [&str; 4] = ["mainline-4.0.2", "modern", "libtorrent", "ns2-2011"];
 
+/// The [`Profile::transport`] of a client without uTP.
+const HOSTS_TCP: &str = "inherit";
+
 /// The profile of this name.
 pub fn named(name: &str) -> Option<Profile> {
     match name {
@@ -25,6 +28,7 @@ pub fn all() -> Vec<Profile> {
 fn mainline() -> Profile {
     Profile {
         name: "mainline-4.0.2".to_owned(),
+        transport: HOSTS_TCP.to_owned(),
         nagle: true,
         control_behind_piece: true,
         super_seeding: false,
@@ -161,11 +165,14 @@ fn mainline() -> Profile {
     }
 }
 
-/// libtorrent of the 2020s with its default settings (`clients.md` E).
+/// The transport, choker and request queue of libtorrent with its default settings, on mainline's other
+/// rules (`clients.md` E).
 fn modern() -> Profile {
     let mainline = mainline();
     Profile {
         name: "modern".to_owned(),
+        // `enable_outgoing_utp`, and `torrent::connect_to_peer`, which takes it first.
+        transport: "libtorrent".to_owned(),
         // No TCP_NODELAY in its sources, 2.0.11 to 2.1.1; a socket of 2.1.1 has the option off.
         nagle: true,
         // Its send buffer is one stream: control messages are appended behind the blocks in it.
@@ -175,6 +182,7 @@ fn modern() -> Profile {
             max_initiate: 200,
             max_connections: 200,
             timeout_ns: Span::from_secs(120),
+            tcp_fallback: true,
             ..mainline.connections
         },
         announce: Announce { numwant: Some(200), enough_peers: 200, ..mainline.announce },
@@ -234,7 +242,6 @@ fn libtorrent() -> Profile {
             turnover_ns: Some(Span::from_secs(300)),
             candidates: CandidateOrder::Canonical,
             inactivity_ns: Some(Span::from_secs(600)),
-            tcp_fallback: true,
             ..modern.connections
         },
         announce: Announce {
@@ -298,6 +305,7 @@ fn ns2() -> Profile {
     let mainline = mainline();
     Profile {
         name: "ns2-2011".to_owned(),
+        transport: HOSTS_TCP.to_owned(),
         // What a segment waits for is the agent's affair.
         nagle: true,
         control_behind_piece: true,

@@ -289,6 +289,15 @@ impl Swarms<'_> {
         }
     }
 
+    /// Whether a peer listens to the transport of a SYN. Blocks that have a connection of their own come by
+    /// whatever their sender chose.
+    pub(super) fn hears_peer(&self, world: &World, peer: u32, socket: u32) -> bool {
+        let opener = world.sockets.get(other(socket));
+        let over_utp = opener.transport.as_ref().is_some_and(|transport| transport.is_utp());
+        let for_blocks = matches!(End::of(opener.owner), Some(End::Data { .. }));
+        !over_utp || for_blocks || self.population(peer).is_none_or(|it| it.answers_utp)
+    }
+
     /// A SYN arrived at a peer. Returns the owner of the new socket, unless the peer refuses it.
     pub(super) fn accept_peer(
         &mut self,

@@ -402,6 +402,12 @@ impl App for Swarms<'_> {
         }
     }
 
+    fn hears(&self, world: &World, owner: Owner, socket: u32) -> bool {
+        match End::of(owner) {
+            Some(End::Listener { peer }) => self.hears_peer(world, peer, socket),
+            _ => true,
+        }
+    }
     fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
         match End::of(owner)? {
             End::Listener { peer } => self.accept_peer(world, peer, socket),
