@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.clients import defaults
 from flashcrowd.scenario import shipped
 
 lt = pytest.importorskip("libtorrent")
@@ -93,3 +94,20 @@ def test_it_opens_connections_over_utp(tmp_path: Path):
     while not over and time.monotonic() < until:
         over = {bool(it.flags & UTP_SOCKET) for it in leeching.get_peer_info()}
     assert over == {PROFILE["transport"] in shipped.utps()}
+
+
+def test_every_setting_is_accounted_for_once():
+    named = [name for name, _, _ in defaults.settings()]
+    assert sorted(named) == sorted(lt.default_settings())
+
+
+def test_what_is_modelled_has_the_default():
+    shipped_with, ours = lt.default_settings(), defaults.modelled()
+    assert ours == {name: shipped_with[name] for name in ours}
+
+
+def test_the_page_is_of_the_definition():
+    page = Path(__file__).parents[2] / "docs" / "defaults.md"
+    assert page.read_text() == defaults.markdown()
+    for line in page.read_text().splitlines():
+        assert all(len(cell) <= 142 for cell in line.split("|"))
