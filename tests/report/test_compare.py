@@ -13,8 +13,9 @@ from tests.runner.fake import FakeEngine, campaign
 from flashcrowd.report import compare_match, compare_page, page
 from flashcrowd.report.blocks import Page
 from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
-from flashcrowd.store import digests, schema
-from flashcrowd.store.manifest import FILE
+from flashcrowd.store import digests, schema, verified
+from flashcrowd.store.binding import Binding
+from flashcrowd.store.manifest import FILE, Manifest
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
 
@@ -238,5 +239,5 @@ def _age(folder: Path) -> None:
     values = pa.chunked_array([np.asarray(rows["arrived_s"]) * 1e3])
     rows = rows.set_column(place, other, values)
     pq.write_table(rows, folder / "tables" / "downloads.parquet")
-    (folder / "tables" / digests.FILE).unlink()
-    digests.write_all(folder / "tables")
+    (folder / "tables" / verified.FILE).unlink()
+    verified.write(folder / "tables", Binding.of(folder, Manifest.read(folder)))

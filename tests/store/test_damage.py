@@ -72,14 +72,14 @@ def test_manifest_of_the_future(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     del manifest["digest"]
     (folder / "manifest.json").write_text(digests.sealed(manifest | {"format": 99}))
-    with pytest.raises(OtherFormat, match="has format 99, this version of flashcrowd reads 3"):
+    with pytest.raises(OtherFormat, match="has format 99, this version of flashcrowd reads 4"):
         open_results(folder)
     assert fitting_folder(campaign(), folder) == folder.with_name("r-2")
 
 
 def test_manifest_of_the_past(folder: Path) -> None:
     (folder / "manifest.json").write_text('{"format": 2}')
-    with pytest.raises(OtherFormat, match="has format 2, this version of flashcrowd reads 3"):
+    with pytest.raises(OtherFormat, match="has format 2, this version of flashcrowd reads 4"):
         open_results(folder)
 
 

@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.report.source import Source
 from flashcrowd.store import schema
-from flashcrowd.store.digests import Verified, reading
+from flashcrowd.store.digests import reading
 from flashcrowd.store.errors import IncompleteResults
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
+from flashcrowd.store.verified import Verified
 
 
 class Incomparable(Exception):
@@ -87,7 +88,7 @@ class Side:
             return cls.of(open_results(path), name)
         if not (path / "tables").is_dir():
             raise IncompleteResults(path, 0, len(manifest.runs))
-        tables, read = _ByName(path / "tables", manifest), Results(path, manifest)
+        tables, read = _ByName(path, manifest), Results(path, manifest)
         return cls(
             name, tables, read.study, read.provenance,
             str(manifest.engine), manifest.tables, tables.differences(),
@@ -97,9 +98,9 @@ class Side:
 class _ByName(Mapping[str, pa.Table]):
     """The tables of another version, with the columns that this version has."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._folder = folder
-        self._verified = Verified(folder)
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self._verified = Verified(path, manifest)
+        self._folder = self._verified.folder
         self._version = manifest.tables
         swept = dict.fromkeys(path for point in manifest.points for path in point.values)
         self._swept = {f"sweep.{path}" if path in RUN_COLUMNS else path for path in swept}

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashcrowd import units
-from flashcrowd.store import atomic, digests, schema
+from flashcrowd.store import atomic, schema, verified
 from flashcrowd.store.batch import Batch
+from flashcrowd.store.binding import Binding
 from flashcrowd.store.folder import Folder, Place
 from flashcrowd.store.manifest import Manifest
 
@@ -81,7 +82,7 @@ class Assembly:
         self._whole("runs", _runs(manifest, self._said))
         self._whole("points", _points(manifest))
         self._whole("timings", _timings(self.folder))
-        digests.write_all(self._scratch)
+        verified.write(self._scratch, Binding.of(self.folder.path, manifest))
 
     def _take(self, place: Place) -> None:
         opened = self._open.get(place.file)

@@ -7,7 +7,7 @@ not at all. Its name ends in its digest: what the disk changed is an error, neve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashcrowd.store import atomic, digests, schema
+from flashcrowd.store.errors import DamagedResults
+from flashcrowd.store.manifest import Run
 
 _COST = [column.field for column in schema.TIMINGS.columns]
 _HEAD = [
@@ -35,16 +37,12 @@ class Card:
     """What a file says of one of its runs.
 
     Attributes:
-        point: number of the point.
-        repeat: number of the repeat.
-        seed: seed of the run.
+        run: which one.
         plan: digest of its plan.
         cost: columns of the table `timings`.
     """
 
-    point: int
-    repeat: int
-    seed: int
+    run: Run
     plan: str
     cost: Mapping[str, Any]
 
@@ -70,9 +68,9 @@ def write(
         ResultsError: the disk is full, or the like.
     """
     columns: dict[str, pa.Array] = {
-        "point": pa.array([card.point for card in cards], pa.int64()),
-        "repeat": pa.array([card.repeat for card in cards], pa.int64()),
-        "seed": pa.array([card.seed for card in cards], pa.uint64()),
+        "point": pa.array([card.run.point for card in cards], pa.int64()),
+        "repeat": pa.array([card.run.repeat for card in cards], pa.int64()),
+        "seed": pa.array([card.run.seed for card in cards], pa.uint64()),
         "plan": pa.array([card.plan for card in cards], pa.string()),
     }
     for field in _COST:
@@ -131,6 +129,18 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "runs").glob("p*.parquet"))
 
 
+def runs_of(folder: Path) -> Iterator[Run]:
+    """The runs in those files of a results folder that are what was written."""
+    for file in files(folder):
+        with suppress(DamagedResults):
+            yield from (card.run for card in Batch(file).cards()[1])
+
+
+def digest_of(file: Path) -> str:
+    """The digest in the name of a file of finished runs; empty if there is none."""
+    return file.name.split(".")[-2] if file.name.count(".") > 1 else ""
+
+
 class Batch:
     """A file of finished runs, read."""
 
@@ -149,10 +159,13 @@ class Batch:
             rows = file.read(columns=_NAMES).to_pylist()
             costs = [field.name for field in _COST]
             return engine, [
-                Card(row["point"], row["repeat"], row["seed"], row["plan"],
-                     {name: row[name] for name in costs})
+                Card(
+                    Run(row["point"], row["repeat"], row["seed"]),
+                    row["plan"],
+                    {name: row[name] for name in costs},
+                )
                 for row in rows
-            ]  # fmt: skip
+            ]
 
     def tables(self) -> dict[str, tuple[pa.Table, np.ndarray]]:
         """The rows of each table, and where those of each run begin and the last ones end.
@@ -188,7 +201,7 @@ class Batch:
         """The file, once it was held against the digest in its name."""
         with digests.reading(self.path, self.path.parent.parent):
             data = self.path.read_bytes()
-            if digests.of(data)[: digests.SHORT] != self.path.name.split(".")[-2]:
+            if digests.of(data)[: digests.SHORT] != digest_of(self.path):
                 raise ValueError("its digest is not that of its name")
             with pq.ParquetFile(pa.BufferReader(data)) as file:
                 yield file

@@ -2,7 +2,8 @@
 
 Every file that we write has a SHA-256: of a file of runs it stands in the file's name, so that both
 appear at once; of the tables in `tables/digests.json`; of the study and the plans in the manifest.
-The JSON files that hold digests are sealed: their own stands in them.
+The JSON files that hold digests are sealed: their own stands in them. What binds the files to each
+other is in `store.binding`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,6 @@ from typing import Any
 
 from flashcrowd.store import atomic
 from flashcrowd.store.errors import DamagedResults, ResultsError
-
-FILE = "digests.json"
-"""In `tables/`: the digest of each file there."""
 
 SHORT = 16
 """Hexadecimal digits of a digest in a file's name: 64 bits."""
@@ -124,38 +122,3 @@ def _as_written(study: Path, folder: Path) -> bool:
         return files["study.toml"] == of_file(study)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True
-
-
-class Verified:
-    """The files of `tables/`, each held against its digest when it is first asked for.
-
-    Attributes:
-        folder: where the files are.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._digests: Mapping[str, str] | None = None
-        self._sound: set[str] = set()
-
-    def path(self, name: str) -> Path:
-        """The path of a file that is what was written.
-
-        Raises:
-            DamagedResults: it is not.
-        """
-        file = self.folder / name
-        if name not in self._sound:
-            if self._digests is None:
-                self._digests = read_sealed(self.folder / FILE, self.folder.parent)
-            with reading(file, self.folder.parent):
-                if of_file(file) != self._digests.get(name):
-                    raise ValueError("its digest is another")
-            self._sound.add(name)
-        return file
-
-
-def write_all(folder: Path) -> None:
-    """Write the digests of all files in a folder beside them."""
-    digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
-    (folder / FILE).write_text(sealed(digests), encoding="utf-8")

@@ -26,12 +26,26 @@ class DamagedResults(ResultsError):
     """A file is not what was written. Running the study again mends it.
 
     Attributes:
+        state: what it is, in words.
         why: how it is known.
     """
 
+    state = "is damaged"
+
     def __init__(self, path: Path, why: str, remedy: str) -> None:
-        super().__init__(path, f"is damaged: {why}", remedy)
+        super().__init__(path, f"{self.state}: {why}", remedy)
         self.why = why
+
+    @property
+    def brief(self) -> str:
+        """What is wrong with which file, in a phrase."""
+        return f"{self.path} {self.state} ({self.why})"
+
+
+class ForeignResults(DamagedResults):
+    """A file is sound, but another results folder's. Running the study again mends the folder."""
+
+    state = "is of another results folder"
 
 
 class OtherFormat(ResultsError):

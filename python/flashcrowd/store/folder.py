@@ -7,17 +7,16 @@ runs/*.parquet    finished runs, many short ones to a file, see `store.batch`
 tables/           the final tables, once every run is there, and their digests
 provenance.json   version, commit, machine, when
 
-A file that is not what was written is mended when the folder is opened for writing: it is written
-anew from the study, or its runs count as missing.
+A file that is not what was written, or another folder's (see `store.binding`), is mended when the
+folder is opened for writing: it is written anew from the study, or its runs count as missing.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,8 +25,11 @@ import pyarrow as pa
 
 from flashcrowd.store import atomic, batch, digests, schema
 from flashcrowd.store.batch import Batch, Card
+from flashcrowd.store.binding import MOVE, Binding, cards_of, rows_of
+from flashcrowd.store.continuing import changes_of, empty, manifest_of
 from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError
-from flashcrowd.store.manifest import FILE, Manifest, Run, changed_settings, differences
+from flashcrowd.store.manifest import FILE, STUDY, Manifest, Run
+from flashcrowd.store.verified import Verified
 
 try:
     import fcntl
@@ -37,8 +39,6 @@ except ImportError:  # not a POSIX system: nothing guards against two writers
 
 Tell = Callable[[str], None]
 """Is told what was damaged, and how it is mended."""
-
-STUDY = "study.json"
 
 
 class Finished(Protocol):
@@ -114,8 +114,6 @@ class Folder:
         changes = changes_of(path, manifest, study)
         if changes:
             raise ResultsDiffer(path, changes)
-        if not (path / FILE).exists() and not _empty(path):
-            raise ResultsError(path, "is in the way: no results folder", "Use another --out.")
         with atomic.naming(path):
             path.mkdir(parents=True, exist_ok=True)
         with _only_writer(path):
@@ -141,7 +139,7 @@ class Folder:
         with atomic.naming(self.path):
             (self.path / "plans").mkdir(exist_ok=True)
             (self.path / "runs").mkdir(exist_ok=True)
-            if old is None or not _same_rows(old, self.manifest):
+            if old is None or rows_of(old) != rows_of(self.manifest):
                 atomic.remove_folder(self.path / "tables")
             for name in changed:
                 if old is not None and _turned(self.path / name, old.files.get(name)):
@@ -150,27 +148,27 @@ class Folder:
 
     def _before(self) -> Manifest | None:
         """The manifest that lies there, if it is what was written."""
-        if not (self.path / FILE).exists():
+        if empty(self.path):
             return None
         try:
-            return Manifest.read(self.path)
+            return manifest_of(self.path)
         except DamagedResults as error:
-            self.tell(f"{error.path} is damaged ({error.why}): it is written anew")
+            self.tell(f"{error.brief}: it is written anew")
         return None
 
     @property
     def assembled(self) -> bool:
-        """Whether the final tables are there, and what was written."""
-        tables = digests.Verified(self.path / "tables")
+        """Whether the final tables are there, what was written, and made from just these runs."""
+        tables = Verified(self.path, self.manifest)
         if not tables.folder.is_dir():
             return False
         try:
             for name in schema.TABLES:
                 tables.path(f"{name}.parquet")
         except DamagedResults as error:
-            self.tell(f"{error.path} is damaged ({error.why}): the tables are made anew")
+            self.tell(f"{error.brief}: the tables are made anew")
             return False
-        return True
+        return tables.binding == Binding.of(self.path, self.manifest)
 
     def missing(self) -> list[Run]:
         """Runs that are not finished, in order."""
@@ -196,10 +194,7 @@ class Folder:
             ValueError: the tables are not those of `schema.ENGINE_TABLES`.
             ResultsError: the disk is full, or the like.
         """
-        cards = [
-            Card(one.run.point, one.run.repeat, one.run.seed, self._plan(one.run), one.cost)
-            for one in done
-        ]
+        cards = [Card(one.run, self.manifest.points[one.run.point].plan, one.cost) for one in done]
         more = f"+{len(done) - 1}" if len(done) > 1 else ""
         runs = [one.tables for one in done]
         name = f"{done[0].run.key}{more}"
@@ -225,98 +220,32 @@ class Folder:
         atomic.write_bytes(path, data)
         self._enter(path, cards)
 
-    def _plan(self, run: Run) -> str:
-        return self.manifest.points[run.point].plan
-
     def _look(self) -> None:
         """Enter what the files of finished runs hold; the runs of a damaged one are missing.
 
         Raises:
             ResultsError: one belongs elsewhere, or cannot be read.
         """
-        wanted = frozenset(self.manifest.runs)
         for path in batch.files(self.path):
             try:
-                engine, cards = Batch(path).cards()
+                cards = cards_of(path, self.manifest, f"Nothing was run. {MOVE}")
             except DamagedResults as error:
-                self.tell(f"{path} is damaged ({error.why}): its runs are run again")
+                self.tell(f"{error.brief}: its runs are run again")
                 with atomic.naming(path):
                     path.unlink()
                 continue
-            if not belongs(engine, cards, self.manifest, wanted):
-                raise ResultsError(
-                    path,
-                    "has runs of another plan, seed or engine",
-                    f"Nothing was run. Move it out of {path.parent}, or use another --out.",
-                )
             self._enter(path, cards)
 
     def _enter(self, path: Path, cards: Sequence[Card]) -> None:
         for row, card in enumerate(cards):
-            run = Run(card.point, card.repeat, card.seed)
             # A run that is there twice was played again, and the file of the first one was kept.
-            if run not in self.places or _is_invalid(self.places[run]):
-                self.places[run] = Place(path, row, card.cost)
+            if card.run not in self.places or _is_invalid(self.places[card.run]):
+                self.places[card.run] = Place(path, row, card.cost)
 
 
 def _is_invalid(place: Place) -> bool:
     """Whether a finished run kept no promise of its engine."""
     return Batch(place.file).outcomes()[place.row] == "invalid"
-
-
-def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:
-    """Why a folder cannot go on as `manifest` wants, one line a reason; empty if it can, or is new.
-
-    Where the folder's own manifest is damaged, its files of runs and its study say what it is.
-
-    Raises:
-        ResultsError: the folder has another format, or cannot be read.
-    """
-    if not (path / FILE).exists():
-        return []
-    try:
-        old = Manifest.read(path)
-    except DamagedResults as error:
-        return _strange(path, manifest, study, error)
-    try:
-        text = digests.read_verified(path / STUDY, path, old.files.get(STUDY))
-    except DamagedResults:
-        return differences(old, manifest, None, study)
-    return differences(old, manifest, json.loads(text), study)
-
-
-def _strange(
-    path: Path, manifest: Manifest, study: Mapping[str, Any], damage: DamagedResults
-) -> list[str]:
-    """Whether a folder without a sound manifest is that of another study, one line a reason."""
-    known, wanted = False, frozenset(manifest.runs)
-    for file in batch.files(path):
-        with suppress(DamagedResults):
-            if not belongs(*Batch(file).cards(), manifest, wanted):
-                return [str(damage.what), f"{file}: has runs of another plan, seed or engine"]
-            known = True
-    if known or not (path / "tables").is_dir():
-        return []
-    try:
-        before = json.loads((path / STUDY).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return [str(damage.what), f"{STUDY} and the files of runs do not say of which study"]
-    changes = changed_settings(before, study)
-    return [str(damage.what), *changes] if changes else []
-
-
-def belongs(engine: str, cards: Sequence[Card], manifest: Manifest, wanted: frozenset[Run]) -> bool:
-    """Whether all runs of a file are among those that are wanted."""
-    return manifest.engine.digest == engine and all(
-        Run(card.point, card.repeat, card.seed) in wanted
-        and manifest.points[card.point].plan == card.plan
-        for card in cards
-    )
-
-
-def _same_rows(old: Manifest, new: Manifest) -> bool:
-    """Whether the tables of two manifests have the same rows, if their runs are the same."""
-    return (old.tables, old.points, old.runs) == (new.tables, new.points, new.runs)
 
 
 def _turned(file: Path, digest: str | None) -> bool:
@@ -326,16 +255,6 @@ def _turned(file: Path, digest: str | None) -> bool:
 
 def _says(file: Path, text: str) -> bool:
     return file.exists() and file.read_bytes() == text.encode()
-
-
-def _empty(path: Path) -> bool:
-    """Whether there is nothing, or only what we leave if we are killed before the manifest."""
-    if not path.exists():
-        return True
-    ours = {".lock", STUDY, "study.toml", "plans", "runs"}
-    return path.is_dir() and all(
-        entry.name in ours or entry.name.startswith(atomic.SCRATCH) for entry in path.iterdir()
-    )
 
 
 @contextmanager

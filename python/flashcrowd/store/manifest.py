@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.store import digests, schema
-from flashcrowd.store.errors import OtherFormat, ResultsError
+from flashcrowd.store.errors import DamagedResults, OtherFormat, ResultsError
 
-FORMAT = 3
+FORMAT = 4
 """Version of the results folder."""
 
 FILE = digests.MANIFEST
+
+STUDY = "study.json"
+
+_UNBOUND = " (in format 3 nothing says of which runs the tables are)"
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,11 @@ class Manifest:
     tables: int = schema.VERSION
     files: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def wanted(self) -> frozenset[Run]:
+        """All runs, to look one up."""
+        return frozenset(self.runs)
+
     def to_json(self) -> dict[str, Any]:
         """As plain values, the format's version first."""
         plain = asdict(self)
@@ -86,13 +96,13 @@ class Manifest:
         """The manifest of a results folder.
 
         Raises:
-            DamagedResults: it is not what was written.
+            DamagedResults: it is not what was written, or is gone.
             OtherFormat: another version wrote it.
-            ResultsError: it is missing, or cannot be read.
+            ResultsError: this is no results folder, or it cannot be read.
         """
         path = folder / FILE
         if not path.exists():
-            raise _no_results(folder)
+            raise gone(folder) if (folder / STUDY).is_file() else _no_results(folder)
         with digests.reading(path, folder):
             data = path.read_bytes()
             plain = json.loads(data.decode())
@@ -114,7 +124,8 @@ class Manifest:
                 )
         raise OtherFormat(
             path,
-            f"has format {version!r}, this version of flashcrowd reads {FORMAT}",
+            f"has format {version!r}, this version of flashcrowd reads {FORMAT}"
+            + (_UNBOUND if version == 3 else ""),
             "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
         )
 
@@ -187,6 +198,11 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
     else:
         return {path: value}
     return {place: leaf for key, item in items for place, leaf in _flat(item, key).items()}
+
+
+def gone(folder: Path) -> DamagedResults:
+    """The error for a results folder that lost its manifest."""
+    return digests.damaged(folder / FILE, folder, "it is gone")
 
 
 def _no_results(folder: Path) -> ResultsError:

@@ -12,10 +12,11 @@ from typing import Any
 
 from flashcrowd.store import batch, digests, provenance
 from flashcrowd.store.assemble import assembling
-from flashcrowd.store.batch import Batch, Card
+from flashcrowd.store.batch import Card
+from flashcrowd.store.binding import cards_of
 from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError
-from flashcrowd.store.folder import STUDY, Folder, Tell, belongs
-from flashcrowd.store.manifest import Manifest, Run, differences
+from flashcrowd.store.folder import Folder, Tell
+from flashcrowd.store.manifest import STUDY, Manifest, Run, differences
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
 from flashcrowd.store.shard import number_at
@@ -42,7 +43,7 @@ class _Part:
 
     @property
     def runs(self) -> set[Run]:
-        return {_run(card) for _, cards in self.files for card in cards}
+        return {card.run for _, cards in self.files for card in cards}
 
 
 def merge(out: Path, folders: Sequence[Path], tell: Tell = lambda _: None) -> Results:
@@ -70,13 +71,14 @@ def merge(out: Path, folders: Sequence[Path], tell: Tell = lambda _: None) -> Re
     if missing:
         raise _missing(out, first.manifest, missing, parts)
     with _opened(out, first, tell) as folder:
+        provenance.settle(out, tell)
         for part in parts:
             for path, cards in part.files:
-                if any(_run(card) not in folder.places for card in cards):
+                if any(card.run not in folder.places for card in cards):
                     folder.adopt(path, cards)
+        provenance.join(out, [part.path for part in parts], provenance.now())
         with assembling(folder) as assembly:
             assembly.finish()
-        provenance.join(out, [part.path for part in parts], provenance.now())
     return open_results(out)
 
 
@@ -84,12 +86,7 @@ def _read(path: Path) -> _Part:
     try:
         manifest = Manifest.read(path)
         study = digests.read_verified(path / STUDY, path, manifest.files.get(STUDY))
-        files = []
-        for file in batch.files(path):
-            engine, cards = Batch(file).cards()
-            if not belongs(engine, cards, manifest, frozenset(manifest.runs)):
-                raise ResultsError(file, "has runs of another plan, seed or engine", AGAIN)
-            files.append((file, cards))
+        files = [(file, cards_of(file, manifest, AGAIN)) for file in batch.files(path)]
     except DamagedResults as error:
         raise DamagedResults(error.path, error.why, AGAIN) from None
     return _Part(path, manifest, json.loads(study), files)
@@ -154,7 +151,3 @@ def _opened(out: Path, first: _Part, tell: Tell) -> Iterator[Folder]:
     decoded = [text.decode() for text in texts]
     with Folder.opened(out, first.manifest, first.study, decoded, source, tell) as folder:
         yield folder
-
-
-def _run(card: Card) -> Run:
-    return Run(card.point, card.repeat, card.seed)

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.store import atomic, digests
-from flashcrowd.store.errors import DamagedResults
+from flashcrowd.store.binding import RUNS, runs_in
+from flashcrowd.store.errors import DamagedResults, ForeignResults
+from flashcrowd.store.folder import Tell
 
 FILE = "provenance.json"
 
@@ -31,7 +34,7 @@ def record(
     added: int,
     more: Mapping[str, Any],
 ) -> None:
-    """Write `provenance.json` anew, with one more session.
+    """Write `provenance.json` anew, with one more session. What was there was settled.
 
     Args:
         folder: the results folder.
@@ -41,7 +44,7 @@ def record(
         added: how many runs it finished.
         more: what else there is to say of it, such as the machines of its workers.
     """
-    sessions = sessions_of(folder)
+    sessions = _sessions(folder, foreign=True)
     session = {
         "started": started,
         "finished": now(),
@@ -56,51 +59,102 @@ def record(
     head = {key: build.get(key) for key in ("version", "commit", "engine", "profile", "rustc")}
     if "programs" in build:
         head["programs"] = build["programs"]
-    text = digests.sealed({**head, "seeds": list(seeds), "sessions": sessions})
+    _write(folder, {**head, "seeds": list(seeds), "sessions": sessions}, runs_in(folder))
+
+
+def read(folder: Path, runs: Sequence[str]) -> dict[str, Any]:
+    """What `provenance.json` says of the runs in the files with these digests.
+
+    Raises:
+        DamagedResults: it is not what was written.
+        ForeignResults: it is of other runs.
+    """
+    plain = digests.read_sealed(folder / FILE, folder)
+    if plain.pop(RUNS, None) != list(runs):
+        raise _foreign(folder)
+    return plain
+
+
+def current(folder: Path) -> bool:
+    """Whether `provenance.json` is there, what was written, and of the runs that are there."""
+    try:
+        read(folder, runs_in(folder))
+    except DamagedResults:
+        return False
+    return True
+
+
+def settle(folder: Path, tell: Tell) -> None:
+    """Put a note in the place of what cannot be believed of earlier sessions.
+
+    A session that was killed leaves more or fewer files of runs than the one before knew of; the
+    provenance of another results folder knows none of them.
+    """
+    if not (folder / FILE).exists() and not (folder / "tables").is_dir():
+        return
+    try:
+        _kept(folder)
+    except DamagedResults as error:
+        tell(f"{error.brief}: what it said of earlier sessions is lost")
+        _write(folder, {"sessions": [_lost(error)]}, [])
+
+
+def _kept(folder: Path) -> dict[str, Any]:
+    """What `provenance.json` says, if it is what was written and not of another results folder."""
+    plain = digests.read_sealed(folder / FILE, folder)
+    known, there = plain.pop(RUNS, []), runs_in(folder)
+    if known and there and not set(known) & set(there):
+        raise _foreign(folder)
+    return plain
+
+
+def _foreign(folder: Path) -> ForeignResults:
+    why = "it knows other runs than those in runs/"
+    return ForeignResults(folder / FILE, why, digests.mending(folder))
+
+
+def _write(folder: Path, plain: Mapping[str, Any], runs: Sequence[str]) -> None:
+    text = digests.sealed({**plain, RUNS: list(runs)})
     atomic.write_bytes(folder / FILE, text.encode())
-
-
-def damage(folder: Path) -> DamagedResults | None:
-    """What is wrong with `provenance.json`, if it is there and not what was written."""
-    if (folder / FILE).exists():
-        try:
-            digests.read_sealed(folder / FILE, folder)
-        except DamagedResults as error:
-            return error
-    return None
-
-
-def whole(folder: Path) -> bool:
-    """Whether `provenance.json` is there, and what was written."""
-    return (folder / FILE).exists() and damage(folder) is None
 
 
 def join(folder: Path, parts: Sequence[Path], joined: str) -> None:
     """Write `provenance.json` of a folder whose runs are those of others, with their sessions.
 
     Args:
-        folder: the results folder.
+        folder: the results folder; what was there was settled.
         parts: the folders, which have the same engine.
         joined: when they were put together.
     """
-    heads = [digests.read_sealed(part / FILE, part) for part in parts if whole(part)]
-    head = {key: value for key, value in (heads[0] if heads else {}).items() if key != "sessions"}
+    head: dict[str, Any] = {}
+    for part in parts:
+        with suppress(DamagedResults):
+            head = head or _kept(part)
     sessions = [session for part in parts for session in sessions_of(part)]
-    for session in sessions_of(folder):
+    for session in _sessions(folder, foreign=True):
         if session not in sessions:
             sessions.append(session)
-    text = digests.sealed({**head, "joined": joined, "sessions": sessions})
-    atomic.write_bytes(folder / FILE, text.encode())
+    _write(folder, {**head, "joined": joined, "sessions": sessions}, runs_in(folder))
 
 
 def sessions_of(folder: Path) -> list[Any]:
-    """What earlier sessions said; a note in their place if that is lost."""
+    """What earlier sessions of a folder said; a note in their place if that is lost."""
+    return _sessions(folder, foreign=False)
+
+
+def _sessions(folder: Path, *, foreign: bool) -> list[Any]:
+    """The sessions, those of other runs too if `foreign`."""
     if not (folder / FILE).exists():
         return []
     try:
-        return digests.read_sealed(folder / FILE, folder)["sessions"]
+        kept = digests.read_sealed(folder / FILE, folder) if foreign else _kept(folder)
     except DamagedResults as error:
-        return [{"started": now(), "finished": now(), "runs": 0, "lost": error.what}]
+        return [_lost(error)]
+    return kept["sessions"]
+
+
+def _lost(error: DamagedResults) -> dict[str, Any]:
+    return {"started": now(), "finished": now(), "runs": 0, "lost": error.what}
 
 
 def machine() -> dict[str, Any]:

@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flashcrowd.errors import did_you_mean
-from flashcrowd.store import digests, html, schema
-from flashcrowd.store.batch import Batch, files
-from flashcrowd.store.digests import Verified
+from flashcrowd.store import digests, html, provenance, schema
+from flashcrowd.store.batch import files
+from flashcrowd.store.binding import MOVE, Binding, cards_of
 from flashcrowd.store.errors import IncompleteResults, OtherFormat, ResultsError, Unknown
-from flashcrowd.store.folder import STUDY
 from flashcrowd.store.html import amount
-from flashcrowd.store.manifest import Manifest
-from flashcrowd.store.provenance import FILE as PROVENANCE
+from flashcrowd.store.manifest import STUDY, Manifest
+from flashcrowd.store.verified import Verified
 
 
 class Tables(Mapping[str, pa.Table]):
@@ -100,9 +99,19 @@ class Results:
     ) -> None:
         self.path = path
         self.manifest = manifest
-        self._verified = files or Verified(path / "tables")
+        self._verified = files or Verified(path, manifest)
         self.tables = Tables(self._verified, runs)
         self._files: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def binding(self) -> Binding:
+        """Which runs of the folder the tables are made from.
+
+        Raises:
+            DamagedResults: what says it is not what was written.
+            ForeignResults: the tables are of another results folder.
+        """
+        return self._verified.binding
 
     @property
     def study(self) -> Mapping[str, Any]:
@@ -114,10 +123,10 @@ class Results:
     @property
     def provenance(self) -> Mapping[str, Any]:
         """Version, commit, seeds, machine, and each session that added runs."""
-        if PROVENANCE not in self._files:
-            read = digests.read_sealed(self.path / PROVENANCE, self.path)
-            self._files[PROVENANCE] = read
-        return self._files[PROVENANCE]
+        if provenance.FILE not in self._files:
+            read = provenance.read(self.path, self.binding.runs)
+            self._files[provenance.FILE] = read
+        return self._files[provenance.FILE]
 
     def _written(self, name: str) -> str:
         """The text of a file whose digest is in the manifest."""
@@ -174,7 +183,8 @@ def open(path: str | Path) -> Results:
     Raises:
         IncompleteResults: runs are missing; running the study again adds them.
         DamagedResults: a file is not what was written; it names the command that mends it.
-        ResultsError: it is no results folder, or another version wrote it.
+        ForeignResults: the tables are of another results folder.
+        ResultsError: it is no results folder, another version wrote it, or runs are of another.
     """
     folder = Path(path)
     manifest = Manifest.read(folder)
@@ -185,9 +195,11 @@ def open(path: str | Path) -> Results:
             "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
         )
     if not (folder / "tables").is_dir():
-        done = sum(len(Batch(file).cards()[1]) for file in files(folder))
-        raise IncompleteResults(folder, done, len(manifest.runs))
-    return Results(folder, manifest)
+        done = {card.run for file in files(folder) for card in cards_of(file, manifest, MOVE)}
+        raise IncompleteResults(folder, len(done), len(manifest.runs))
+    results = Results(folder, manifest)
+    _ = results.binding
+    return results
 
 
 def no_table(name: str) -> str:

@@ -13,8 +13,9 @@ from flashcrowd.engines import Engine
 from flashcrowd.looks import Looks
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import assembling
+from flashcrowd.store.continuing import changes_of
 from flashcrowd.store.errors import OtherFormat
-from flashcrowd.store.folder import Folder, Tell, changes_of
+from flashcrowd.store.folder import Folder, Tell
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
@@ -172,7 +173,7 @@ def _conduct(
                     pool.execute(engine, todo, keep, watch)
                     kept |= engine.finish()
                 assembly.finish()
-        elif not provenance.whole(path):
+        elif not provenance.current(path):
             _record(folder, engine, provenance.now(), 0, {})
     return open_results(path)
 
@@ -183,9 +184,7 @@ def _opened(campaign: Campaign, engine: Engine, path: Path, tell: Tell) -> Itera
     with Folder.opened(
         path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
     ) as folder:
-        lost = provenance.damage(path)
-        if lost is not None:
-            tell(f"{lost.path} is damaged ({lost.why}): what it said of earlier sessions is lost")
+        provenance.settle(path, tell)
         if engine.repeat_invalid:
             folder.forget_invalid()
         yield folder
@@ -206,7 +205,7 @@ def _recording(
         yield
     finally:
         kept = len(folder.places) - before
-        if kept or not provenance.whole(folder.path):
+        if kept or not provenance.current(folder.path):
             machines = {"workers": list(pool.machines)} if isinstance(pool, Elsewhere) else {}
             _record(folder, engine, started, kept, {**(more or {}), **machines})
 

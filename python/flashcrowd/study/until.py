@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from flashcrowd.looks import Looks
+from flashcrowd.store import batch
 from flashcrowd.store.errors import ResultsError
-from flashcrowd.store.manifest import FILE, Manifest, Run
+from flashcrowd.store.manifest import Manifest, Run
 from flashcrowd.store.results import Results
 from flashcrowd.study.seeds import seed_of
 
@@ -51,14 +52,15 @@ def conduct_until(manifest: Manifest, seed: int, looks: Looks, path: Path, once:
 
 
 def kept_repeats(path: Path, points: int) -> list[int]:
-    """How many repeats of each point a results folder was last meant to have; none if it is new."""
+    """How many repeats of each point a results folder was last meant to have; none if it is new.
+
+    Where its manifest is damaged or gone, those that it has.
+    """
     counts = [0] * points
-    if not (path / FILE).exists():
-        return counts
     try:
         runs = Manifest.read(path).runs
-    except ResultsError:
-        return counts  # whoever opens the folder says what is wrong with it
+    except ResultsError:  # whoever opens the folder says what is wrong with it
+        runs = tuple(batch.runs_of(path))
     for run in runs:
         if run.point < points:
             counts[run.point] = max(counts[run.point], run.repeat + 1)
