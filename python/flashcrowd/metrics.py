@@ -150,7 +150,7 @@ METRICS = (
         many=False, most=100.0, failures=True,
     ),
     Metric(
-        "utilisation", "link", "%", "Bytes carried over what the link's rate allows.",
+        "utilisation", "link", "%", "Bits that left the link over those that its rates and traces allowed.",
         many=False, most=100.0,
     ),
     Metric(

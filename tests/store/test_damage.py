@@ -83,6 +83,16 @@ def test_manifest_of_the_past(folder: Path) -> None:
         open_results(folder)
 
 
+def test_a_folder_that_is_not_bound_is_run_again(folder: Path) -> None:
+    plain = digests.unsealed((folder / "manifest.json").read_bytes())
+    (folder / "manifest.json").write_text(digests.sealed(plain | {"format": 3}))
+    with pytest.raises(OtherFormat, match="nothing says of which runs the tables are") as caught:
+        open_results(folder)
+    assert "run the study with --fresh" in caught.value.remedy
+    with pytest.raises(OtherFormat, match="has format 3"):
+        again(folder)
+
+
 def test_runs_cut_off_are_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = tables(folder)
     (file,) = files(folder)

@@ -22,7 +22,7 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct LinkSeries {
     spec: Series,
-    /// Bytes carried at the last sample, by link.
+    /// Bits that had left at the last sample, by link.
     last: Vec<u64>,
 }
 
@@ -128,19 +128,22 @@ impl Recorder {
         let every = series.spec.every_ns;
         for link in 0..series.last.len() as u32 {
             let shared = topology.link_mut(link);
-            if shared.is_elsewhere() || !shared.is_rated() {
+            if shared.is_elsewhere() {
                 continue;
             }
+            let rated = shared.is_rated();
             let value = match series.spec.what {
                 Sampled::QueuePackets => f64::from(shared.queued_packets(now)),
                 Sampled::QueueDelay => shared.queueing_delay(now).seconds(),
                 _ => {
-                    let bytes = shared.counters().bytes;
-                    let before = std::mem::replace(&mut series.last[link as usize], bytes);
-                    (bytes - before) as f64 * 8.0 / every.seconds()
+                    let bits = shared.sent(now).bits;
+                    let before = std::mem::replace(&mut series.last[link as usize], bits);
+                    bits.saturating_sub(before) as f64 / every.seconds()
                 }
             };
-            self.rows.push((task as usize, link, now, value));
+            if rated {
+                self.rows.push((task as usize, link, now, value));
+            }
         }
         every
     }

@@ -46,7 +46,8 @@ pub struct Moved {
 /// What a direction has carried so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets transmitted, those lost at the receiving side included.
+    /// Packets transmitted, those lost at the receiving side included. A first-in-first-out queue
+    /// counts what it takes, as it knows by then when that will leave; see [`Direction::sent`].
     pub packets: u64,
     /// Their bytes, framing included.
     pub bytes: u64,
@@ -64,6 +65,17 @@ pub struct Counters {
     pub waited: Span,
     /// Most packets ever at the link at once, the one in transmission included.
     pub max_packets: u32,
+}
+
+/// What has left a direction by an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets that have, those lost at the receiving side included.
+    pub packets: u64,
+    /// Their bytes, framing included.
+    pub bytes: u64,
+    /// Their bits, and those of the packet in transmission that have left.
+    pub bits: u64,
 }
 
 /// What all directions count; the rest of [`Counters`] stands with the disciplines.
@@ -307,12 +319,23 @@ impl Direction {
         Outcome::Queued
     }
 
-    /// Packets, and their bytes, that are counted as transmitted though their transmission has not
-    /// ended: a first-in-first-out queue counts what it takes.
-    pub fn transmitting(&self, now: Time) -> (u64, u64) {
-        let at_the_link = self.waiting.iter().filter(|packet| packet.departs > now);
-        at_the_link
-            .fold((0, 0), |(packets, bytes), packet| (packets + 1, bytes + u64::from(packet.bytes)))
+    /// What has left by `now`: all that was counted as transmitted but what is still at the line, as a
+    /// first-in-first-out queue counts what it takes.
+    pub fn sent(&self, conditions: &Conditions, now: Time) -> Sent {
+        let mut at_the_line = self.waiting.iter().filter(|packet| packet.departs > now);
+        let first = at_the_line.next();
+        let behind = at_the_line.fold((0, 0), |(packets, bytes), packet| {
+            (packets + 1, bytes + u64::from(packet.bytes))
+        });
+        let Carried { packets, bytes, .. } = self.counters;
+        let (packets, bytes) = (packets - behind.0, bytes - behind.1);
+        let Some(first) = first else { return Sent { packets, bytes, bits: bytes * 8 } };
+        let left = conditions
+            .service()
+            .map_or(0, |service| bits_left(service, self.cursor(), now, first.departs, behind.1));
+        let size = u64::from(first.bytes);
+        let bits = bytes * 8 - left.min(size * 8);
+        Sent { packets: packets - 1, bytes: bytes - size, bits }
     }
 
     /// From now on [`Counters::max_packets`] is the most since this instant.

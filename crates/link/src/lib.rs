@@ -20,7 +20,7 @@ mod refusal;
 mod trace;
 
 pub use conditions::{Conditions, Jitter, JitterShape, Loss, LossModel, Side};
-pub use direction::{Counters, Departure, Direction, Moved, Outcome};
+pub use direction::{Counters, Departure, Direction, Moved, Outcome, Sent};
 pub use discipline::Cause;
 pub use discipline::cake::{AckFilter, Cake, Isolation};
 pub use discipline::codel::CoDel;

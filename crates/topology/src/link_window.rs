@@ -1,6 +1,6 @@
 use crate::shared_link::SharedLink;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_link::Counters;
+use flashcrowd_link::{Counters, Sent};
 use flashcrowd_plan::Window;
 
 /// What links did inside of the window of their table: the counters at its two instants, so that no
@@ -13,15 +13,14 @@ pub struct LinkWindow {
 }
 
 /// A link's counters at an instant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     counters: Counters,
-    /// Packets that its queue has let go, and their bytes: a first-in-first-out queue counts what it
-    /// takes, as it knows by then when that will leave.
-    packets: u64,
-    bytes: u64,
+    sent: Sent,
     /// What it could have carried.
     offered_bits: f64,
+    /// How long it had no rate.
+    unrated: Span,
 }
 
 /// What a link did in some time.
@@ -29,7 +28,7 @@ struct Reading {
 pub struct LinkUse {
     /// The time.
     pub over: Span,
-    /// Packets that it carried.
+    /// Packets that left it.
     pub packets: u64,
     /// Their bytes, framing included.
     pub bytes: u64,
@@ -41,18 +40,17 @@ pub struct LinkUse {
     pub mean_wait_s: Option<f64>,
     /// Most packets that ever waited.
     pub max_packets: u32,
-    /// Bytes carried over what it could have carried; `None` for a link without a rate.
+    /// Bits that left it over those that its rates and traces allowed, from 0 to 1; `None` for a link
+    /// without a rate, were it for a part of the time, and where nothing was allowed.
     pub utilisation: Option<f64>,
 }
 
 fn read<K>(link: &SharedLink<K>, now: Time) -> Reading {
-    let counters = link.counters();
-    let (packets, bytes) = link.transmitting(now);
     Reading {
-        counters,
-        packets: counters.packets - packets,
-        bytes: counters.bytes - bytes,
+        counters: link.counters(),
+        sent: link.sent(now),
         offered_bits: link.offered_bits(now),
+        unrated: link.unrated(now),
     }
 }
 
@@ -77,9 +75,7 @@ impl LinkWindow {
     /// What the link of this number did in the window, or in the whole run.
     pub fn used<K>(&self, index: usize, link: &SharedLink<K>, now: Time) -> LinkUse {
         let Some(window) = &self.window else {
-            let counters = link.counters();
-            let over = now - Time::START;
-            return used(link, over, &Counters::default(), &counters, link.offered_bits(now));
+            return used(now - Time::START, &Reading::default(), &read(link, now));
         };
         let last = |readings: &Option<Vec<Reading>>| match readings {
             Some(readings) => readings[index],
@@ -87,16 +83,7 @@ impl LinkWindow {
         };
         // A run that ended before the window began did nothing in it.
         let (begin, end) = (last(&self.begin), last(&self.end));
-        let over = window.end().min(now).since(window.begin());
-        let counted = |reading: &Reading| Counters {
-            packets: reading.packets,
-            bytes: reading.bytes,
-            ..reading.counters
-        };
-        let came = end.counters.packets - begin.counters.packets;
-        let offered = end.offered_bits - begin.offered_bits;
-        let mut all = used(link, over, &counted(&begin), &counted(&end), offered);
-        all.mean_wait_s = mean_wait(&begin.counters, &end.counters, came);
+        let mut all = used(window.end().min(now).since(window.begin()), &begin, &end);
         if self.begin.is_none() {
             all.max_packets = 0;
         }
@@ -104,31 +91,23 @@ impl LinkWindow {
     }
 }
 
-fn mean_wait(begin: &Counters, end: &Counters, came: u64) -> Option<f64> {
-    let waited = Span::from_nanos(end.waited.nanos().saturating_sub(begin.waited.nanos()));
-    (came > 0).then(|| waited.seconds() / came as f64)
-}
-
-/// `offered_bits` counts if the link has followed a trace.
-fn used<K>(
-    link: &SharedLink<K>,
-    over: Span,
-    begin: &Counters,
-    end: &Counters,
-    offered_bits: f64,
-) -> LinkUse {
-    let (packets, bytes) = (end.packets - begin.packets, end.bytes - begin.bytes);
-    let rated = || link.rate().map(|rate| rate.bps() as f64 * over.seconds());
-    let capacity = if link.is_traced() { Some(offered_bits) } else { rated() };
-    let share = |capacity: f64| (capacity > 0.0).then(|| bytes as f64 * 8.0 / capacity);
+/// What a link did between two readings.
+fn used(over: Span, begin: &Reading, end: &Reading) -> LinkUse {
+    let offered_bits = end.offered_bits - begin.offered_bits;
+    let rated = end.unrated == begin.unrated && offered_bits > 0.0;
+    // After a change in transmission, bits are whole again.
+    let bits = end.sent.bits.saturating_sub(begin.sent.bits);
+    let came = end.counters.packets - begin.counters.packets;
+    let waited = end.counters.waited.nanos().saturating_sub(begin.counters.waited.nanos());
     LinkUse {
         over,
-        packets,
-        bytes,
-        dropped: end.dropped - begin.dropped,
-        lost: end.lost - begin.lost,
-        mean_wait_s: mean_wait(begin, end, packets),
-        max_packets: end.max_packets,
-        utilisation: capacity.and_then(share),
+        packets: end.sent.packets - begin.sent.packets,
+        bytes: end.sent.bytes - begin.sent.bytes,
+        dropped: end.counters.dropped - begin.counters.dropped,
+        lost: end.counters.lost - begin.counters.lost,
+        mean_wait_s: (came > 0).then(|| Span::from_nanos(waited).seconds() / came as f64),
+        max_packets: end.counters.max_packets,
+        // Instants are whole nanoseconds, so that a full link may be a hair above 1.
+        utilisation: rated.then(|| (bits as f64 / offered_bits).min(1.0)),
     }
 }

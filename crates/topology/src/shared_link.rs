@@ -1,6 +1,6 @@
 use crate::held::Held;
-use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_link::{Conditions, Counters, Direction, Moved, Trace};
+use flashcrowd_base::{RandomStream, Span, Time};
+use flashcrowd_link::{Conditions, Counters, Direction, Moved, Sent, Trace};
 use flashcrowd_plan as plan;
 
 /// One direction of a link that several flows share: an access line, a bottleneck.
@@ -27,16 +27,29 @@ struct Offered {
     before: f64,
     /// Since when it has had that.
     since: Time,
-    /// Whether it follows a trace, or has done so.
-    traced: bool,
+    /// How long it had neither before.
+    unrated: Span,
 }
 
 impl Offered {
+    /// Bits by now; without a rate, none count.
     fn bits(self, conditions: &Conditions, now: Time) -> f64 {
         let over = now.since(self.since);
         let rate = conditions.rate_bps.map_or(0.0, |rate| rate.bps() as f64);
         let traced = conditions.trace.as_ref().map(|trace| trace.bits(Span::ZERO, over));
         self.before + traced.unwrap_or(rate * over.seconds())
+    }
+
+    fn unrated(self, conditions: &Conditions, now: Time) -> Span {
+        let here = if conditions.is_rated() { Span::ZERO } else { now.since(self.since) };
+        self.unrated + here
+    }
+
+    /// From now on it has another rate or trace.
+    fn changed(self, now: Time, old: &Conditions, new: &Conditions) -> Offered {
+        let at_once = new.trace.as_ref().map_or(0.0, Trace::bits_at_once);
+        let before = self.bits(old, now) + at_once;
+        Offered { before, since: now, unrated: self.unrated(old, now) }
     }
 }
 
@@ -55,13 +68,12 @@ impl<K> SharedLink<K> {
         let mut conditions = link.conditions.clone();
         conditions.delay_ns = drawn.unwrap_or(conditions.delay_ns);
         conditions.trace = trace;
-        let traced = conditions.trace.is_some();
         SharedLink {
             name: link.name.clone(),
             decides: conditions.queue.is_managed(),
             conditions,
             drawn,
-            offered: Offered { before: 0.0, since: Time::START, traced },
+            offered: Offered { before: 0.0, since: Time::START, unrated: Span::ZERO },
             direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
             elsewhere: false,
@@ -80,8 +92,7 @@ impl<K> SharedLink<K> {
         let old = &self.conditions;
         let other = old.rate_bps != conditions.rate_bps || old.trace != conditions.trace;
         if other {
-            let traced = self.offered.traced || conditions.trace.is_some();
-            self.offered = Offered { before: self.offered.bits(old, now), since: now, traced };
+            self.offered = self.offered.changed(now, old, &conditions);
         }
         let moved = self.direction.change(now, old, &conditions);
         self.decides |= conditions.queue.is_managed();
@@ -106,17 +117,13 @@ impl<K> SharedLink<K> {
     pub(crate) fn cuts(&self) -> bool {
         self.is_rated() || self.conditions.loss.is_some()
     }
-    /// Whether it follows a trace, or has done so.
-    pub fn is_traced(&self) -> bool {
-        self.offered.traced
-    }
     /// Bits that it could have carried by now, at its rates and as its traces say.
     pub fn offered_bits(&self, now: Time) -> f64 {
         self.offered.bits(&self.conditions, now)
     }
-    /// Its rate; `None` if packets never wait, or if it follows a trace.
-    pub fn rate(&self) -> Option<Rate> {
-        self.conditions.rate_bps
+    /// How long it had neither a rate nor a trace by now: packets never wait then.
+    pub fn unrated(&self, now: Time) -> Span {
+        self.offered.unrated(&self.conditions, now)
     }
     /// How long a packet that comes now would wait in a first-in-first-out queue of that length.
     pub fn queueing_delay(&self, now: Time) -> Span {
@@ -126,15 +133,15 @@ impl<K> SharedLink<K> {
     pub fn queued_packets(&mut self, now: Time) -> u32 {
         self.direction.queued_packets(now)
     }
-    /// Packets and bytes of [`counters`](SharedLink::counters) that have not left it yet.
-    pub fn transmitting(&self, now: Time) -> (u64, u64) {
-        self.direction.transmitting(now)
+    /// What has left it by now.
+    pub fn sent(&self, now: Time) -> Sent {
+        self.direction.sent(&self.conditions, now)
     }
     /// Its counter of the most packets begins anew.
     pub fn restart_max_packets(&mut self, now: Time) {
         self.direction.restart_max_packets(now);
     }
-    /// What it has carried so far.
+    /// What it has counted so far; see [`sent`](SharedLink::sent) for what has left it.
     pub fn counters(&self) -> Counters {
         self.direction.counters()
     }

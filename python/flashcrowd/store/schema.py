@@ -504,17 +504,16 @@ ENGINE_TABLES: dict[str, Layout] = {
             "of what came to it or left it inside",
             _columns("""
     link | text | | name of the link
-    packets | count | packets | packets carried: over a whole run those that its queue took, within
-        a window those that left it inside
+    packets | count | packets | packets carried: those whose last bit left the link
     bytes | count | B | their bytes, framing included
     dropped | count | packets | packets dropped by its full queue
     lost | count | packets | packets lost by its loss model
-    mean_queue_delay_s | real? | s | mean wait in its queue, over packets carried (within a window,
-        over those that came to the queue inside); null if there were none
+    mean_queue_delay_s | real? | s | mean wait in its queue, over packets that its queue took (where
+        its discipline decides, over those that left the queue); null if there were none
     max_queue_packets | count | packets | most packets that ever waited
-    utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows in
-        the run or the window, or over what its traces and rates offered if it followed a trace;
-        null for a link without a rate
+    utilisation | real? | 0 to 1 | bits that left the link, of a packet in transmission those sent,
+        over the bits that its rates and traces allowed in the run or the window; null if it had no
+        rate for any part of that time, or if nothing was allowed
 """),
         ),
         Layout(

@@ -40,15 +40,20 @@ fn packets_are_serialised_one_after_the_other() {
 }
 
 #[test]
-fn what_is_taken_counts_as_transmitting_until_it_departs() {
+fn what_is_taken_has_left_bit_by_bit() {
     let (mut link, line) = (direction(), megabit(None));
     for tag in 1..4 {
         offer(&mut link, &line, at(0), 1000 + tag, tag);
     }
     // 8.008 ms, then as long again and a little.
-    assert_eq!(link.transmitting(at(8)), (3, 3006));
-    assert_eq!(link.transmitting(at(9)), (2, 2005));
-    assert_eq!(link.transmitting(at(25)), (0, 0));
+    let sent = |millis| {
+        let sent = link.sent(&line, at(millis));
+        (sent.packets, sent.bytes, sent.bits)
+    };
+    assert_eq!(sent(0), (0, 0, 0));
+    assert_eq!(sent(8), (0, 0, 8_000));
+    assert_eq!(sent(9), (1, 1001, 9_000));
+    assert_eq!(sent(25), (3, 3006, 24_048));
 }
 
 /// A discipline's packets wait behind the one in transmission, as those of a plain queue do.

@@ -106,6 +106,14 @@ impl Trace {
         }
     }
 
+    /// Bits of opportunities at its very beginning, which what waits already can use.
+    pub fn bits_at_once(&self) -> f64 {
+        match self.course() {
+            Course::Rates(_) => 0.0,
+            Course::Opportunities(them) => them.count(0) as f64 * f64::from(them.bytes) * 8.0,
+        }
+    }
+
     /// The mean rate of its first `seconds` seconds in bit/s.
     pub fn mean_bps(&self, seconds: f64) -> f64 {
         let over = Span::from_seconds(seconds);

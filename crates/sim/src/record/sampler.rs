@@ -1,4 +1,5 @@
 use crate::apps::{AnyApp, App, Sample, World};
+use crate::kernel::Link;
 use crate::table::{Column, Table, names};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Sampled, Series};
@@ -43,12 +44,13 @@ impl Sampler {
         for (place, (source, value)) in values(world, apps, *what).into_iter().enumerate() {
             let value = match value {
                 Sample::Level(level) => level,
-                Sample::Bytes(bytes) => {
-                    if last.len() <= place {
-                        last.resize(place + 1, 0);
+                Sample::Bytes(bytes) => rate(last, place, bytes * 8, *every),
+                Sample::Sent { bits, rated } => {
+                    let value = rate(last, place, bits, *every);
+                    if !rated {
+                        continue;
                     }
-                    let before = std::mem::replace(&mut last[place], bytes);
-                    (bytes - before) as f64 * 8.0 / every.seconds()
+                    value
                 }
             };
             self.rows.push(Row { what: *what, source, at: world.now, value });
@@ -77,6 +79,15 @@ impl Sampler {
     }
 }
 
+/// The rate in bit/s over the time since the last sample of this place.
+fn rate(last: &mut Vec<u64>, place: usize, bits: u64, every: Span) -> f64 {
+    if last.len() <= place {
+        last.resize(place + 1, 0);
+    }
+    let before = std::mem::replace(&mut last[place], bits);
+    bits.saturating_sub(before) as f64 / every.seconds()
+}
+
 /// The present value for every source that has one: links are the world's, all else belongs to
 /// some application.
 fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sample)> {
@@ -90,16 +101,17 @@ fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sa
 fn links(world: &mut World, what: Sampled) -> Vec<(u32, Sample)> {
     let now = world.now;
     let indexed = (0u32..).zip(world.network.links());
+    if what == Sampled::LinkRate {
+        let sent = |link: &Link| Sample::Sent { bits: link.sent(now).bits, rated: link.is_rated() };
+        return indexed.map(|(index, link)| (index, sent(link))).collect();
+    }
     let rated: Vec<u32> =
         indexed.filter(|(_, link)| link.is_rated()).map(|(index, _)| index).collect();
     let mut value = |link: u32| match what {
-        Sampled::QueuePackets => Sample::Level(f64::from(world.network.queued_packets(link, now))),
-        Sampled::QueueDelay => {
-            Sample::Level(world.network.link(link).queueing_delay(now).seconds())
-        }
-        _ => Sample::Bytes(world.network.link(link).counters().bytes),
+        Sampled::QueuePackets => f64::from(world.network.queued_packets(link, now)),
+        _ => world.network.link(link).queueing_delay(now).seconds(),
     };
-    rated.into_iter().map(|link| (link, value(link))).collect()
+    rated.into_iter().map(|link| (link, Sample::Level(value(link)))).collect()
 }
 
 /// The name of the link, flow or swarm that a series is about.

@@ -105,8 +105,8 @@ fn what_waits_and_what_comes_after_a_change_of_the_rate() {
     assert_eq!(millis(&numbers(&tables, "pings", "rtt_s")), [62.0, 78.0, 74.0, 58.0]);
     assert_eq!(one(&tables, "links", "mean_queue_delay_s"), (0.012 + 0.008) / 4.0);
     assert_eq!(one(&tables, "links", "max_queue_packets"), 2.0);
-    // At the rate at the end.
-    assert_eq!(one(&tables, "links", "utilisation"), 28_000.0 / 450_000.0);
+    // 4 ms of 1 Mbit/s and 896 ms of 0.5 Mbit/s.
+    assert_eq!(one(&tables, "links", "utilisation"), 28_000.0 / 452_000.0);
 }
 
 #[test]

@@ -47,27 +47,28 @@ fn pings() -> Plan {
 
 #[test]
 fn what_a_link_did_between_two_instants() {
-    // Packets, bytes, dropped, most at once, seconds; the mean wait is (0 + 8) / 2 ms in each case.
+    // Packets, bytes, dropped, most at once, kilobits, seconds; the mean wait is (0 + 8) / 2 ms in each
+    // case. Of the second packet, 2 of 4 kilobits have left at 1.010 s and at 3.010 s.
     for (from, to, expected) in [
         // All at 1 and 2 s. What happens at the begin is inside, and at the end it is not.
-        (1000, Some(3000), (4.0, 3000.0, 2.0, 2.0, 2.0)),
+        (1000, Some(3000), (4.0, 3000.0, 2.0, 2.0, 24.0, 2.0)),
         // At 1.010 s only the second packet is at the line, from which it departs inside.
-        (1010, Some(2500), (3.0, 2000.0, 1.0, 2.0, 1.49)),
+        (1010, Some(2500), (3.0, 2000.0, 1.0, 2.0, 14.0, 1.49)),
         // At 3.010 s it is there, too, and departs no more.
-        (1500, Some(3010), (3.0, 2500.0, 2.0, 2.0, 1.51)),
+        (1500, Some(3010), (3.0, 2500.0, 2.0, 2.0, 22.0, 1.51)),
         // To the end, or beyond it.
-        (2500, None, (2.0, 1500.0, 1.0, 2.0, 1.0)),
-        (2500, Some(9000), (2.0, 1500.0, 1.0, 2.0, 1.0)),
+        (2500, None, (2.0, 1500.0, 1.0, 2.0, 12.0, 1.0)),
+        (2500, Some(9000), (2.0, 1500.0, 1.0, 2.0, 12.0, 1.0)),
     ] {
         let mut plan = pings();
         plan.measures.windows = vec![window(Windowed::Links, from, to)];
         let tables = run(&plan);
         let of = |column| one(&tables, "links", column);
         let found = (of("packets"), of("bytes"), of("dropped"), of("max_queue_packets"));
-        let (packets, bytes, dropped, max, over) = expected;
+        let (packets, bytes, dropped, max, kilobits, over) = expected;
         assert_eq!(found, (packets, bytes, dropped, max), "{from} to {to:?} ms");
         assert_eq!(of("mean_queue_delay_s"), 0.004, "{from} to {to:?} ms");
-        let utilisation = bytes * 8.0 / (1e6 * over);
+        let utilisation = kilobits / (1e3 * over);
         assert!((of("utilisation") - utilisation).abs() < 1e-9, "{from} to {to:?} ms");
         // The other tables are about the whole run.
         assert_eq!(table(&tables, "pings").rows(), 12);
