@@ -150,7 +150,7 @@ METRICS = (
         many=False, most=100.0, failures=True,
     ),
     Metric(
-        "utilisation", "link", "%", "Bits that left the link over those that its rates and traces allowed.",
+        "utilisation", "link", "%", "Bits that left the link over those that its rates allowed.",
         many=False, most=100.0,
     ),
     Metric(

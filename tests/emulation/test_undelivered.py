@@ -88,8 +88,8 @@ def test_nothing_of_a_dead_network_is_a_success(tmp_path: Path) -> None:
 
 
 def test_a_client_of_an_origin_that_is_cut_off_has_no_time(tmp_path: Path) -> None:
-    origin = {"kind": "origin", "host": "a", "files": "16 MiB"}
-    origin["populations"] = {"b": {"group": "b", "arrivals": {"spread": "0 s"}}}
+    crowd = {"b": {"group": "b", "arrivals": {"spread": "0 s"}}}
+    origin = {"kind": "origin", "host": "a", "files": "16 MiB", "populations": crowd}
     results = ran(study("1 s", {"mirror": origin}, "3 s"), "emulation", tmp_path)
     assert only(results, "runs")["outcome"] == "horizon"
     row = only(results, "downloads")
