@@ -338,3 +338,22 @@ def test_what_is_kept_for_a_digest_is_not_taken_without_one(tmp_path):
         call = Call(server.url, target, overwrite=True)
         assert call.run().resumed == 0
     assert call.said == ["nothing says of which version file.part is: begins anew"]
+
+
+def test_a_mixture_that_is_kept_is_never_taken_for_the_version_it_ended_with(tmp_path):
+    old, new = content(20 * BLOCK), content(20 * BLOCK, 2)
+    does = Behaviour(data=old, etag='"a"', cuts=[9 * BLOCK, 2 * BLOCK, 0, 0])
+
+    def change() -> None:
+        does.data, does.etag = new, '"b"'
+
+    does.on_get = [lambda: None, change]
+    target = tmp_path / "file"
+    with serving(does) as server:
+        with pytest.raises(FetchError) as caught:
+            Call(server.url, target, tries=2, sha256=SHA).run()
+        assert caught.value.kept == 11 * BLOCK
+        call = Call(server.url, target)
+        assert call.run().resumed == 0
+    assert target.read_bytes() == new
+    assert call.said[0] == "nothing says of which version file.part is: begins anew"

@@ -247,13 +247,14 @@ class Part:
 
     def _write_note(self, source: Source, runs: list[Run]) -> None:
         # Without a validator, nobody goes on with it but by a digest.
-        validator = Validator() if source.mixed else source.validator
+        known = source.validator.strong and not source.mixed
+        validator = source.validator if known else Validator()
         content = {
             "format": FORMAT,
             "version": VERSION,
             "url": source.url,
             "etag": validator.etag,
-            "last_modified": validator.date if validator.strong else "",
+            "last_modified": validator.date,
             "length": source.length,
             "had": runs,
         }
