@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import email.utils
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from flashcrowd.amounts import scaled
 from flashcrowd.download import codings, fields, statuses
 from flashcrowd.download.account import Fetched, Progress
 from flashcrowd.download.address import origin
+from flashcrowd.download.asking import (
+    FIRST,
+    HINTS,
+    LADDER,
+    MOST_RANGES,
+    PREFERENCE,
+    SPLIT,
+    Form,
+    applied,
+    in_two,
+    range_of,
+)
 from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
 from flashcrowd.download.errors import Broken, FetchError, Unusable
 from flashcrowd.download.fields import ContentRange, Validator
@@ -25,16 +35,8 @@ from flashcrowd.download.ranges import Run
 from flashcrowd.download.site import Answer, Site
 from flashcrowd.download.verify import Blocks, Whole
 
-PREFERENCE = "part-order=any"
-"""RFC 7240: the client takes the parts of the file in any order (docs/protocol.md)."""
-HINTS = "resident-ranges"
-"""The client likes to hear what is in the server's memory."""
 PART = 1 << 20
 """Bytes that are asked for at once by hints, which grow old; as many as a server's part has."""
-SPLIT = 65_536
-"""Where one run of missing bytes is named as two ranges, as one may not be answered in parts."""
-MOST_RANGES = 200
-"""Ranges that one request names; Apache takes no more. What is left is asked for after it."""
 MOST_ANEW = 8
 """A download that begins anew so often is given up at the next time."""
 FIRST_TRIES = 3
@@ -45,24 +47,7 @@ DIGESTS_S = 20.0
 """For how long the digests of a file that is whole are waited for, in seconds."""
 BROKEN_S = 1.0
 """Digests whose answer broke off are asked for again after so long, in seconds."""
-
-
 OTHER_BYTES = "an answer 206 with other bytes than were asked for"
-
-
-class Form(Enum):
-    """How the bytes are asked for; a server that does not take one is asked by the next."""
-
-    ANY_ORDER = "any order"
-    PULL = "one part after the other"
-    HINTS = "hinted ranges"
-    RANGES = "ranges"
-    WHOLE = "whole"
-
-
-FIRST = Form.ANY_ORDER
-"""The form in which a server that knows the preference is asked."""
-LADDER = list(Form)
 
 
 class Changed(Exception):
@@ -280,7 +265,9 @@ class Download:
         try:
             with self._site.ask("GET", url=self._digests_at) as answer:
                 if answer.status == 202:
-                    raise Computing(min(max(_retry_after(answer) or 1.0, 0.05), DIGESTS_S))
+                    raise Computing(
+                        min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
+                    )
                 if not statuses.whole(answer.status):
                     self._digests_at = None
                     return None
@@ -355,7 +342,7 @@ class Download:
             runs = self._part.missing()
         named: list[tuple[int, int | None]] = []
         if form is Form.ANY_ORDER:
-            named = _in_two(runs[:MOST_RANGES]) if runs else [(0, SPLIT), (SPLIT, None)]
+            named = in_two(runs[:MOST_RANGES]) if runs else [(0, SPLIT), (SPLIT, None)]
             if len(named) > 1:
                 headers["prefer"] = PREFERENCE
         elif form is Form.PULL:
@@ -367,7 +354,7 @@ class Download:
         elif self._part.ranges.bytes:
             named = list(runs[:1])
         if named:
-            headers["range"] = _range(named)
+            headers["range"] = range_of(named)
             self._asked, self._sole = (named[0][0], named[-1][1]), len(named) == 1
             if source is not None and self._part.ranges.bytes and not by_digest:
                 headers["if-range"] = source.validator.if_range
@@ -410,7 +397,7 @@ class Download:
         elif ranged and statuses.no_ranges(answer.status):
             self._refused(answer)
         elif statuses.later(answer.status):
-            raise Broken(f"the server answers {answer.status}", _retry_after(answer))
+            raise Broken(f"the server answers {answer.status}", fields.retry_after(answer.fields))
         elif self._where not in (None, self._site.url):
             # Where a redirect led to may hold for a while only.
             self._where = None
@@ -476,15 +463,15 @@ class Download:
         got = ContentRange.parse(answer.fields.get("content-range", ""))
         if got is None:
             raise Malformed("an answer 206 that does not say which bytes it has")
-        applied = _applied(answer)
+        chosen = applied(answer.fields)
         self._within(got.start, got.end)
-        if self._sole and not applied and got.start != self._asked[0]:
+        if self._sole and not chosen and got.start != self._asked[0]:
             raise Malformed(OTHER_BYTES)
         if answer.length not in (None, got.end - got.start):
             raise Malformed("an answer 206 whose Content-Length does not fit its Content-Range")
         self._accept(answer, got.length)
         plain = Form.HINTS if self._resident and self._form is Form.HINTS else Form.RANGES
-        self._used = Form.ANY_ORDER if applied else plain
+        self._used = Form.ANY_ORDER if chosen else plain
         at = got.start
         for data in answer.body():
             if at + len(data) > got.end:
@@ -505,7 +492,7 @@ class Download:
                 if not accepted:
                     self._accept(answer, parts.length)
                     accepted = True
-                    self._used = Form.ANY_ORDER if _applied(answer) else Form.RANGES
+                    self._used = Form.ANY_ORDER if applied(answer.fields) else Form.RANGES
                 self._within(at, at + len(piece))
                 self._write(at, piece)
                 count += len(piece)
@@ -712,33 +699,3 @@ class Download:
                 kept=self.kept > 0,
             )
         )
-
-
-def _in_two(runs: list[Run]) -> list[tuple[int, int | None]]:
-    """Runs, of which one alone is named as two."""
-    if len(runs) > 1 or runs[0][1] - runs[0][0] < 2:
-        return list(runs)
-    start, end = runs[0]
-    middle = start + min(SPLIT, (end - start) // 2)
-    return [(start, middle), (middle, end)]
-
-
-def _applied(answer: Answer) -> bool:
-    """Whether the server has chosen the order."""
-    return PREFERENCE in fields.words(answer.fields, "preference-applied")
-
-
-def _range(runs: Sequence[tuple[int, int | None]]) -> str:
-    """The value of Range."""
-    return "bytes=" + ",".join(f"{low}-{'' if high is None else high - 1}" for low, high in runs)
-
-
-def _retry_after(answer: Answer) -> float | None:
-    """What Retry-After says, in seconds."""
-    text = answer.fields.get("retry-after", "").strip()
-    if text.isascii() and text.isdecimal():
-        return float(text[:9])
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None

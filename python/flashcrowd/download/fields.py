@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -166,3 +167,14 @@ def boundary(content_type: str) -> bytes | None:
             return value.encode("ascii") if good else None
         position = parameter.end()
     return None
+
+
+def retry_after(fields: Mapping[str, str]) -> float | None:
+    """What Retry-After says, in seconds."""
+    text = fields.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
