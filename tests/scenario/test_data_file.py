@@ -14,6 +14,7 @@ import pytest
 
 from flashcrowd.errors import StudyError, warning
 from flashcrowd.study import Study
+from flashcrowd.study.brief import brief
 
 KINDS: Mapping[str, str] = {
     "rtt": "cumulative fraction,RTT [ms]\n0,2\n0.25,11.5\n0.5,40\n1,300\n",
@@ -289,3 +290,14 @@ def test_a_file_that_another_value_replaces_is_not_needed(kind: str, tmp_path: P
     for other in ({"network.stack": "linux-6"}, {f"{place}s": value}):
         with pytest.raises(StudyError, match=r"missing\.csv"):
             Study.from_dict(given, directory=tmp_path, set=other)
+
+
+@pytest.mark.parametrize("kind", ["rtt", "loss", "departure", "rates", "opportunities"])
+def test_what_a_study_says_in_brief_names_the_file(kind: str, tmp_path: Path) -> None:
+    made = study(kind, KINDS[kind], tmp_path, rows=ROWS)
+    said = brief(made)
+    assert "points" not in str(said)
+    assert "capacity" not in str(said)
+    again = Study.from_dict(said, directory=tmp_path)
+    assert again.fingerprint() == made.fingerprint()
+    assert brief(again) == said

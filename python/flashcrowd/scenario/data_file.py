@@ -107,12 +107,9 @@ class DataFile:
     def separator(self) -> str:
         """A hint where the first line has other separators than commas; else nothing."""
         first = self.rows[0].text if self.rows else ""
-        other = next(
-            (name for mark, name in ((";", "semicolons"), ("\t", "tabs")) if mark in first), ""
-        )
-        return (
-            f"columns are separated by commas, not by {other}" if other and "," not in first else ""
-        )
+        others = {";": "semicolons", "\t": "tabs"}
+        found = [name for mark, name in others.items() if mark in first and "," not in first]
+        return f"columns are separated by commas, not by {found[0]}" if found else ""
 
     def judge_end(self, files: Files, rows: int, said: int | None, *, known: bool = False) -> None:
         """Refuses a file that is not as long as it should be; doubts one whose end nothing tells.
@@ -182,9 +179,8 @@ def _said(comment: str, before: int | None, place: str) -> int | None:
         return before
     count = match["count"]
     if not (count.isascii() and count.isdigit() and len(count) < 10):
-        raise UnitError(
-            "a whole number of rows, as in `# rows: 240`", f"{place} has {shown(comment)}"
-        )
+        allowed = "a whole number of rows, as in `# rows: 240`"
+        raise UnitError(allowed, f"{place} has {shown(comment)}")
     if before not in (None, int(count)):
         raise UnitError("one comment `# rows: N`", f"{place} has another, {shown(comment)}")
     return int(count)

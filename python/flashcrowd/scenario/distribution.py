@@ -23,7 +23,10 @@ MOST_POINTS = 100_000
 
 MaybeFile = Annotated[str | None, Word("none")]
 
-_FRACTIONS = ("cumulative", "fraction", "cdf", "ecdf", "probability", "quantile", "percentile", "share", "f", "p", "q")  # fmt: skip  # noqa: E501
+_FRACTIONS = (
+    "cumulative", "fraction", "cdf", "ecdf", "probability", "quantile", "percentile", "share",
+    "f", "p", "q",
+)  # fmt: skip
 """What a first column is called whose meaning is clear."""
 
 
@@ -168,8 +171,9 @@ def read_points(
     except UnitError:
         raise
     except (OSError, ValueError) as error:
-        reason = "it is not text" if isinstance(error, UnicodeDecodeError) else "no such file"
-        reason = (isinstance(error, OSError) and error.strerror) or reason
+        reason = error.strerror if isinstance(error, OSError) else "its name has a NUL byte"
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not text"
         ships = f"a distribution that ships ({one_of(shipped(suffix))}) or " * bool(shipped(suffix))
         allowed = f"{ships}a CSV file"
         hint = did_you_mean(name, shipped(suffix)) or f"cannot read {path}: {reason}"
@@ -186,11 +190,8 @@ def read_points(
 
 def _columns(file: DataFile, quantity: type[Quantity]) -> list[Column]:
     columns = file.columns()
-    if (
-        len(columns) == 2
-        and columns[0].unit in (None, "1", "%")
-        and columns[1].unit in quantity.units
-    ):
+    units = [column.unit for column in columns]
+    if len(units) == 2 and units[0] in (None, "1", "%") and units[1] in quantity.units:
         return columns
     example = f"cumulative fraction,value [{quantity.usual[0]}]"
     hint = file.place(file.rows[0]) if file.rows else f"{file.path} has no lines"

@@ -19,7 +19,10 @@ _DATA = Path(__file__).parent / "data"
 _SUFFIX = "-capacity.csv"
 
 _TIMES = ("time", "t", "at", "start", "begin", "instant", "from", "seconds", "second", "elapsed")
-_RATES = ("rate", "r", "bitrate", "capacity", "bandwidth", "bw", "throughput", "speed", "goodput", "up", "uplink", "upload", "down", "downlink", "download")  # fmt: skip  # noqa: E501
+_RATES = (
+    "rate", "r", "bitrate", "capacity", "bandwidth", "bw", "throughput", "speed", "goodput",
+    "up", "uplink", "upload", "down", "downlink", "download",
+)  # fmt: skip
 """What columns are called whose meaning is clear."""
 
 
