@@ -217,7 +217,7 @@ fn a_flow_that_the_horizon_cuts_is_named_and_its_round_trips_are_sampled() {
 #[test]
 fn the_series_of_a_line() {
     // 1000 B and 500 B at 0: departures at 8 and at 12 ms. A sample comes after what happens at its
-    // instant, and bytes count when they are queued.
+    // instant, and bits count when they have left.
     let mut plan = line(Queue::packets(100));
     plan.workloads = [1000, 500].map(|bytes| ping(bytes, Span::ZERO)).to_vec();
     let kinds = [Sampled::QueuePackets, Sampled::QueueDelay, Sampled::LinkRate];
@@ -234,7 +234,7 @@ fn the_series_of_a_line() {
     assert_eq!(millis(&column("t_s", "link-rate")), [0.0, 5.0, 10.0, 15.0]);
     assert_eq!(column("value", "queue-packets"), [2.0, 2.0, 1.0, 0.0]);
     assert_eq!(millis(&column("value", "queue-delay")), [12.0, 7.0, 2.0, 0.0]);
-    assert_eq!(column("value", "link-rate"), [2_400_000.0, 0.0, 0.0, 0.0]);
+    assert_eq!(column("value", "link-rate"), [0.0, 1_000_000.0, 1_000_000.0, 400_000.0]);
 }
 
 #[test]
