@@ -28,6 +28,9 @@ _LEAST = 0.0005
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
 
+#: What is said of runs that did not deliver everything; others were cut off.
+_HOW = {"undelivered": "undelivered", "stalled": "stalled"}
+
 
 @dataclass(frozen=True)
 class _Compared:
@@ -67,7 +70,7 @@ def _lacking(measure: Measure, points: Points) -> Iterator[str]:
     where = []
     for point in points.points:
         if lacking := measure.lacking(point):
-            kinds = dict.fromkeys(run.outcome if run.unfinished else "cut" for run in lacking)
+            kinds = dict.fromkeys(_HOW.get(run.outcome, "cut off") for run in lacking)
             count = f"{len(lacking)} of {len(point.runs)} runs {' or '.join(kinds)}"
             where.append(count if len(points.points) == 1 else f"{point.label} ({count})")
     if len(where) > _MOST_NAMES:
