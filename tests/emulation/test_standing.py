@@ -10,7 +10,7 @@ def plan(**more) -> dict:
         "name": "crowd",
         "kind": "swarm",
         "stop_after_completions": None,
-        "populations": [{"replace": False}],
+        "populations": [{"replace": False, "role": "seed", "upload_bps": None}],
         **more,
     }
     return {"workloads": [swarm], "stop": {"horizon_ns": 60_000_000_000, "stall_ns": 5_000_000_000}}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from flashcrowd.undelivered import UNDELIVERED
+from flashcrowd.undelivered import UNDELIVERED, may_upload
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class Judge:
 
     def _stopped(self, swarms: Mapping[int, SwarmStanding]) -> tuple[str, str]:
         for index, swarm in swarms.items():
-            if swarm.stopped and not (swarm.down or swarm.completed):
+            nothing = not (swarm.down or swarm.completed)
+            if swarm.stopped and nothing and may_upload(self._spec(index)):
                 name, leechers = self._spec(index)["name"], swarm.leechers
                 return UNDELIVERED, f"swarm {name}: no block arrived at {leechers} leechers"
             if swarm.stopped and swarm.completed < swarm.leechers:

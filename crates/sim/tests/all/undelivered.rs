@@ -9,6 +9,7 @@ use flashcrowd_plan::{
     What, Workload,
 };
 use flashcrowd_sim::{RunHandle, Table, simulate};
+use flashcrowd_swarm::UploadLimit;
 use flashcrowd_transport::utp;
 use proptest::prelude::*;
 
@@ -204,9 +205,14 @@ fn a_dead_network_is_no_success() {
     let stop = vec![Change { at_ns: second * 20, what: What::Stop { workload: 0 } }];
     for (timeline, ends, says) in [
         (vec![], "horizon", "swarm swarm: 0 of 2 leechers complete"),
-        (stop, "undelivered", "swarm swarm: no block arrived at 2 leechers"),
+        (stop.clone(), "undelivered", "swarm swarm: no block arrived at 2 leechers"),
+        (stop, "stopped", "the timeline stopped a swarm with 0 of 2 leechers complete"),
     ] {
         let mut plan = flash_crowd(2, 1 << 20, None, path(Span::from_millis(40), 1.0));
+        if ends == "stopped" {
+            // Its seed is not allowed to upload: that nothing arrives is what the plan says.
+            swarm(&mut plan).populations[0].upload_bps = UploadLimit::Nothing;
+        }
         plan.timeline = timeline;
         plan.stop.horizon_ns = second * 60;
         let tables = run(&plan, 1);

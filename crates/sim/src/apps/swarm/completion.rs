@@ -85,13 +85,22 @@ impl Swarms<'_> {
             .collect()
     }
 
-    /// A line for each swarm of which no block reached any leecher that came, unless the run was cut and says so.
+    /// A line for each swarm with seeds that may upload of which no block reached any leecher that came, unless the
+    /// run was cut and says so.
     pub(super) fn silent_swarms(&self, world: &World) -> Vec<String> {
         if world.outcome.as_ref().is_some_and(Outcome::is_cut) {
             return Vec::new();
         }
         let silent = |number: u32| {
-            let name = &self.spec(number)?.name;
+            let plan::Swarm { name, populations, .. } = self.spec(number)?;
+            let swarm = &self.all[number as usize];
+            let may_upload = populations.iter().zip(&swarm.uploads).any(|(population, now)| {
+                let limits = [population.upload_bps, *now];
+                population.role == Role::Seed && limits != [UploadLimit::Nothing; 2]
+            });
+            if !may_upload && swarm.web_seeds == 0 {
+                return None;
+            }
             let came = || {
                 let mine = self.peers.iter().filter(|peer| peer.swarm == number);
                 mine.filter(|peer| peer.is_leecher() && peer.arrived.is_some())
