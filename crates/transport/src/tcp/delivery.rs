@@ -1,4 +1,5 @@
 use super::flight::{EVER_RETRANSMITTED, Sent};
+use super::sender::clock;
 use flashcrowd_base::Time;
 
 /// What one acknowledgement delivered.
@@ -19,6 +20,8 @@ pub(super) struct Delivery {
     /// Retransmissions sent later than this may owe their acknowledgement to the original: RACK
     /// learns nothing from them (RFC 8985, section 6.2, step 2).
     pub(super) ambiguous_after: Time,
+    /// The timestamp that the acknowledgement echoes, if the connection has timestamps.
+    pub(super) echo: Option<u32>,
     /// Sent time and end of the segment sent last of those delivered (RACK.xmit_ts, RACK.end_seq).
     pub(super) newest: Option<(Time, u64)>,
     /// When the last segment was sent that was cumulatively acknowledged, and the highest of those
@@ -40,9 +43,17 @@ impl Delivery {
     }
     #[inline]
     pub(super) fn see_acked(&mut self, sent: &Sent) {
-        if self.see(sent) {
+        if !self.is_needless(sent) && self.see(sent) {
             self.last_acked = Some(sent.sent_at);
         }
+    }
+    /// Whether an acknowledgement echoes a clock from before the segment was retransmitted: then an earlier
+    /// transmission arrived, and RACK learns nothing (Linux: tcp_skb_spurious_retrans). What is only SACKed lies
+    /// above a gap, and echoes what came before the gap in any case.
+    #[inline]
+    fn is_needless(&self, sent: &Sent) -> bool {
+        sent.is(EVER_RETRANSMITTED)
+            && self.echo.is_some_and(|echo| is_before(echo, clock(sent.sent_at)))
     }
     pub(super) fn see_sacked(&mut self, sent: &Sent) {
         if self.see(sent) {
@@ -64,4 +75,10 @@ impl Delivery {
     pub(super) fn reorder(&mut self, seq: u64) {
         self.reordered = Some(self.reordered.map_or(seq, |lowest| lowest.min(seq)));
     }
+}
+
+/// Whether one reading of the timestamp clock is earlier than another; it wraps.
+#[inline]
+pub(super) fn is_before(reading: u32, other: u32) -> bool {
+    (reading.wrapping_sub(other) as i32) < 0
 }

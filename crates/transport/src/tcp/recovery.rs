@@ -36,6 +36,8 @@ pub(super) struct Recovery {
     pub(super) retrans_stamp: Option<u32>,
     /// Whether the reduction may still be taken back.
     pub(super) can_undo: bool,
+    /// Until the next acknowledgement nothing is retransmitted: the last one showed reordering.
+    pub(super) hold: bool,
 }
 
 impl Recovery {
@@ -51,6 +53,7 @@ impl Recovery {
         force: false,
         retrans_stamp: None,
         can_undo: false,
+        hold: false,
     };
 
     /// Fast recovery begins: from `prior` the window is to come down to `target`.

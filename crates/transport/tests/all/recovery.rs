@@ -590,3 +590,83 @@ fn a_loss_that_a_probe_repaired_reduces_the_window() {
         assert_eq!(script.stats().timeouts, 0);
     }
 }
+
+mod rising {
+    use crate::pipe::{Fate, Network, Pair};
+    use flashcrowd_base::{Span, Time};
+    use flashcrowd_transport::tcp::{Config, Segment};
+
+    /// Loses and reorders nothing. From each of the instants on a packet takes at least so long.
+    pub(super) struct Rising {
+        pub(super) delays: Vec<(Time, Span)>,
+        last: Time,
+    }
+
+    impl Network for Rising {
+        fn carry(&mut self, now: Time, _: &Segment) -> Fate {
+            let delay =
+                self.delays.iter().rev().find(|(from, _)| *from <= now).map(|known| known.1);
+            self.last = self.last.max(now + delay.unwrap_or(Span::from_millis(25)));
+            Fate::Arrives(self.last - now)
+        }
+    }
+
+    pub(super) fn pair(config: &Config, delays: [Vec<(Time, Span)>; 2]) -> Pair<Rising> {
+        let networks = delays.map(|delays| Rising { delays, last: Time::START });
+        Pair::new(config, config, networks)
+    }
+}
+
+/// Times at which an acknowledgement made the client of this pair retransmit, within twenty seconds.
+fn retransmitted_on_arrival(pair: &mut crate::pipe::Pair<rising::Rising>) -> Vec<Time> {
+    let mut times = Vec::new();
+    pair.fill(0);
+    while pair.next().is_some_and(|at| at <= Time::START + Span::from_secs(20)) {
+        let (delivered, before) = (pair.delivered, pair.end(0).stats().segments_retransmitted);
+        pair.step();
+        pair.fill(0);
+        let arrival = pair.delivered > delivered;
+        if arrival && pair.end(0).stats().segments_retransmitted > before {
+            times.push(pair.now);
+        }
+    }
+    times
+}
+
+/// Delays that grow beyond the retransmission timeout fire the timer, once or a few times, and nothing else is
+/// sent again: the echoed timestamp shows that the original arrived (Linux: tcp_skb_spurious_retrans).
+#[test]
+fn a_late_original_of_a_timed_out_segment_does_not_count_as_its_retransmission() {
+    for (timestamps, needless) in [(true, false), (false, true)] {
+        let config = Config { timestamps, ..profiles::linux_6() };
+        let rise = (Time::START + Span::from_secs(1), Span::from_secs(2));
+        let mut pair = rising::pair(&config, [vec![rise], vec![]]);
+        let times = retransmitted_on_arrival(&mut pair);
+        let stats = pair.end(0).stats();
+        assert!(stats.timeouts > 0, "{stats:?}");
+        assert_eq!(!times.is_empty(), needless, "{times:?} {stats:?}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Where nothing is lost or reordered no acknowledgement makes a sender with timestamps retransmit, whatever
+    /// the delays: only its timers do.
+    #[test]
+    fn without_loss_only_timers_retransmit(
+        there in proptest::collection::vec((0u64..15_000, 1u64..6000), 0..6),
+        back in proptest::collection::vec((0u64..15_000, 1u64..6000), 0..6),
+        probe in proptest::bool::ANY,
+    ) {
+        let config = Config { tail_loss_probe: probe, ..profiles::linux_6() };
+        let delays = [there, back].map(|mut delays| {
+            delays.sort_unstable();
+            let instant = |(from, delay)| (Time::START + Span::from_millis(from), Span::from_millis(delay));
+            delays.into_iter().map(instant).collect::<Vec<_>>()
+        });
+        let mut pair = rising::pair(&config, delays);
+        let times = retransmitted_on_arrival(&mut pair);
+        proptest::prop_assert!(times.is_empty(), "{times:?} {:?}", pair.end(0).stats());
+    }
+}

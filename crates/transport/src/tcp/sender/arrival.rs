@@ -43,8 +43,11 @@ impl Sender {
         }
         let prior_in_flight = self.in_flight();
         let certain = now.nanos().saturating_sub(self.rtt.min().nanos());
-        let mut delivery =
-            Delivery { ambiguous_after: Time::from_nanos(certain), ..Delivery::default() };
+        let mut delivery = Delivery {
+            ambiguous_after: Time::from_nanos(certain),
+            echo: self.timestamps.then_some(segment.echo),
+            ..Delivery::default()
+        };
         let before = self.snd_una;
         if advanced {
             self.snd_una = ack;
@@ -71,7 +74,7 @@ impl Sender {
             || delivery.reordered.is_some();
         if dubious {
             self.disturbed = true;
-            self.respond(config, now, segment, advanced, duplicate, &mut delivery);
+            self.respond(config, now, segment, before, duplicate, &mut delivery);
         }
         if marks {
             self.on_marks(config, now, segment, &delivery);
@@ -146,12 +149,18 @@ impl Sender {
             self.rack_rtt = last.map_or(self.rack_rtt, |sent_at| now.since(sent_at));
         }
         if let Some(seq) = delivery.reordered {
-            self.reordering_seen = true;
-            let distance = self.board.highest_sacked().saturating_sub(seq);
-            let segments = distance.div_ceil(u64::from(self.mss)).min(MAX_REORDERING);
-            self.reordering = self.reordering.max(segments as u16);
+            self.note_reordering(seq);
         }
         latest.or(smoothed)
+    }
+
+    /// What begins at `seq` arrived after something above it (Linux: tcp_check_sack_reordering).
+    #[cold]
+    pub(super) fn note_reordering(&mut self, seq: u64) {
+        self.reordering_seen = true;
+        let distance = self.board.highest_sacked().saturating_sub(seq);
+        let segments = distance.div_ceil(u64::from(self.mss)).min(MAX_REORDERING);
+        self.reordering = self.reordering.max(segments as u16);
     }
 
     /// Whether this acknowledgement may open the window. While reordering is usual, SACKs alone

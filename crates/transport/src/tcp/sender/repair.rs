@@ -1,7 +1,7 @@
 use super::{DUPLICATES, NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
-use crate::tcp::delivery::Delivery;
+use crate::tcp::delivery::{Delivery, is_before};
 use crate::tcp::dsack::Dsack;
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
@@ -19,11 +19,13 @@ impl Sender {
         config: &Config,
         now: Time,
         segment: &Segment,
-        advanced: bool,
+        before: u64,
         duplicate: bool,
         delivery: &mut Delivery,
     ) {
         let mss = u64::from(self.mss);
+        let advanced = self.snd_una > before;
+        self.release();
         if !self.sack {
             self.count_duplicates(advanced, duplicate, delivery);
         }
@@ -32,7 +34,7 @@ impl Sender {
             self.undo();
         } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
-                self.undo();
+                self.undo_for_late_original(config, before);
             } else if self.snd_una
                 >= self.repairs.recovery.recover + u64::from(self.phase == Phase::Cwr)
             {
@@ -40,7 +42,7 @@ impl Sender {
                 self.recovered(config);
             }
         }
-        let lost = self.find_losses(config, now, advanced);
+        let lost = !self.repairs.recovery.hold && self.find_losses(config, now, advanced);
         if self.is_lossless() && lost {
             self.begin_recovery(config);
         }
@@ -245,8 +247,33 @@ impl Sender {
         self.repairs.recovery.can_undo
             && match self.repairs.recovery.retrans_stamp {
                 None => true,
-                Some(at) => self.timestamps && segment.echo.wrapping_sub(at) as i32 >> 31 != 0,
+                Some(at) => self.timestamps && is_before(segment.echo, at),
             }
+    }
+
+    /// An original arrived that was retransmitted already: the reduction was for nothing. In the middle of a recovery
+    /// that shows reordering; and while other retransmissions are under way, nothing is given up or retransmitted
+    /// until the next acknowledgement (Linux: tcp_try_undo_partial, where only the first was so before 3.11).
+    #[cold]
+    fn undo_for_late_original(&mut self, config: &Config, before: u64) {
+        let partial = self.phase == Phase::Recovery && self.snd_una < self.repairs.recovery.recover;
+        if self.sack && partial {
+            if before < self.board.highest_sacked() {
+                self.note_reordering(before);
+            }
+            if config.rack && self.board.marked_bytes().retransmitted > 0 {
+                self.repairs.recovery.hold = true;
+                return;
+            }
+        }
+        self.undo();
+    }
+
+    /// Lost segments may be retransmitted again.
+    pub(super) fn release(&mut self) {
+        if self.repairs.recovery.hold {
+            self.repairs.recovery.hold = false;
+        }
     }
 
     pub(super) fn undo(&mut self) {

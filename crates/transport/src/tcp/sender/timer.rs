@@ -66,6 +66,7 @@ impl Sender {
             }
             Timer::Reordering => {
                 self.timer = Timer::Retransmit;
+                self.release();
                 let lost = self.find_losses(config, now, false);
                 if lost {
                     if self.is_lossless() {

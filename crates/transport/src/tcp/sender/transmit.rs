@@ -41,6 +41,7 @@ impl Sender {
         }
         if self.has_unretransmitted()
             && self.phase != Phase::Open
+            && !self.repairs.recovery.hold
             && let Some(burst) = self.retransmit(config, now)
         {
             return Some(burst);
