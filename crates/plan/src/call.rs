@@ -1,6 +1,4 @@
 use crate::check::{datagrams, ends, require};
-use crate::load::Load;
-use crate::outlook::Outlook;
 use crate::{Error, Plan};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
@@ -28,9 +26,6 @@ pub struct Call {
     pub stop_ns: Option<Span>,
 }
 
-/// What is remembered of a packet, with room for the list of them to grow.
-const DELAY_BYTES: f64 = 16.0;
-
 impl Call {
     /// It goes by datagrams: no log of connections is about it.
     pub(crate) const OPENS_CONNECTIONS: bool = false;
@@ -46,23 +41,5 @@ impl Call {
         datagrams(plan, [self.from, self.to], self.size_bytes, self.interval_ns, path)?;
         let filled = self.every_ns.is_none_or(|every| every >= self.interval_ns);
         require(filled, format_args!("{path}.every_ns"), "must be at least interval_ns")
-    }
-
-    /// Both ways, whatever else there is.
-    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
-        outlook.reserve_datagrams(self.from, self.to, self.size_bytes, self.interval_ns);
-    }
-
-    /// A run does not wait for it.
-    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
-        None
-    }
-
-    /// Packets of both directions: one each an interval. Every one is remembered.
-    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
-        let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
-        let times = active_s / self.interval_ns.seconds();
-        let arriving = |forth, back| 2.0 - forth - back;
-        outlook.datagrams(self.from, self.to, times, 2.0 * DELAY_BYTES, arriving)
     }
 }

@@ -1,6 +1,4 @@
 use crate::check::{datagrams, ends};
-use crate::load::{Load, ROW_BYTES};
-use crate::outlook::Outlook;
 use crate::{Error, Plan};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
@@ -39,23 +37,5 @@ impl Ping {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         datagrams(plan, [self.from, self.to], self.size_bytes, self.interval_ns, path)
-    }
-
-    /// Both ways, whatever else there is.
-    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
-        outlook.reserve_datagrams(self.from, self.to, self.size_bytes, self.interval_ns);
-    }
-
-    /// A run does not wait for it.
-    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
-        None
-    }
-
-    /// Requests, and their answers: one each an interval. Every one is remembered.
-    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
-        let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
-        let times = active_s / self.interval_ns.seconds();
-        let arriving = |forth, back| (1.0 - forth) * (2.0 - back);
-        outlook.datagrams(self.from, self.to, times, ROW_BYTES, arriving)
     }
 }

@@ -1,10 +1,8 @@
 use crate::Error;
 use crate::check::{index, require};
-use crate::load::{Load, ROW_BYTES};
-use crate::outlook::{ENDLESS_BPS, Path};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Span;
 use flashcrowd_swarm::UploadLimit;
-use flashcrowd_upload::{Limit, Setup, UploadControl};
+use flashcrowd_upload::UploadControl;
 use serde::{Deserialize, Serialize};
 
 /// A controller of the upload limit of each peer of a population: a program beside the client, which asks
@@ -45,8 +43,6 @@ pub struct ClientInterface {
 
 /// A client is asked, and looks at its own meters, no more often than this.
 const MIN_PERIOD: Span = Span::from_millis(10);
-/// For so long a controller's probes are counted to know how many it sends.
-const COUNTED: Span = Span::from_secs(60);
 /// Nobody looks that far back.
 const LONGEST_WINDOW: Span = Span::from_secs(600);
 
@@ -89,64 +85,5 @@ impl ControlledUpload {
         )?;
         let uploads = upload_bps != UploadLimit::Nothing;
         require(uploads, path, "must not stand beside a limit of zero: such clients upload nothing")
-    }
-
-    /// What a peer is expected to upload at most, in bits per second: a fixed limit, or as much as
-    /// its line takes.
-    pub(crate) fn expected_bps(&self) -> f64 {
-        match &self.controller {
-            UploadControl::Fixed(fixed) => fixed.limit_bps.bps() as f64,
-            _ => ENDLESS_BPS,
-        }
-    }
-
-    /// What one peer's controller adds in a second: questions, probes and their answers, rows.
-    pub(crate) fn load(&self, forth: &Path, back: &Path) -> Load {
-        let polls = 1.0 / self.poll_ns.seconds();
-        let probes = self.probes_per_s();
-        Load {
-            packets: probes * (1.0 - forth.loss) * (2.0 - back.loss),
-            events: polls + probes * (2.0 + forth.stages + back.stages),
-            // Three times the columns of most tables.
-            bytes: polls * 3.0 * ROW_BYTES,
-            ..Load::default()
-        }
-    }
-
-    /// How many probes it sends while none is answered: it is asked.
-    fn probes_per_s(&self) -> f64 {
-        let reflectors = self.reflectors.len();
-        let setup = Setup { now: Time::START, reflectors, limit: Limit::Unlimited };
-        let mut controller = self.controller.build(&setup);
-        let (mut now, mut probes) = (Time::START, 0.0);
-        while now < Time::START + COUNTED {
-            while controller.probe(now).is_some() {
-                probes += 1.0;
-            }
-            now = controller.deadline().max(now + Span::from_millis(1));
-        }
-        probes / COUNTED.seconds()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_controller_says_itself_how_often_it_probes() {
-        let controlled = |name| ControlledUpload {
-            controller: UploadControl::named(name).unwrap(),
-            reflectors: vec![0],
-            probe_bytes: 64,
-            start_spread_ns: Span::ZERO,
-            lateness_ns: Span::ZERO,
-            poll_ns: Span::from_secs(1),
-            interface: ClientInterface { refresh_ns: Span::ZERO, window_ns: None, step_bytes: 1 },
-        };
-        assert_eq!(controlled("fixed").probes_per_s(), 0.0);
-        assert_eq!(controlled("adaptive-drc-aimd").probes_per_s(), 1.0);
-        assert_eq!(controlled("mainline-5-deviation").probes_per_s(), 2.0);
-        assert_eq!(controlled("fixed").expected_bps(), 245_760.0);
     }
 }

@@ -2,8 +2,8 @@
 //! shares of links, and what a stream of bytes comes to in packets and events. Expectations only:
 //! no engine reads them.
 
-use crate::load::{Load, Own};
-use crate::network::losses;
+use super::load::{Load, Own};
+use super::network::losses;
 use crate::{Plan, TransportChoice, What};
 use flashcrowd_base::Span;
 use flashcrowd_link::{Conditions, Queue};

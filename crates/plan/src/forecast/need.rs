@@ -1,8 +1,8 @@
 //! What a run of a plan will need, computed before anything is allocated for it.
 
+use super::load::{CONNECTION_BYTES, HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
+use super::outlook::Outlook;
 use crate::check::require;
-use crate::load::{CONNECTION_BYTES, HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
-use crate::outlook::Outlook;
 use crate::{Error, Plan};
 use serde::Serialize;
 
