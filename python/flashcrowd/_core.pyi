@@ -33,6 +33,7 @@ __all__ = [
     "origin_visits",
     "plan_need",
     "plan_schema",
+    "plan_work",
     "polls_idle",
     "set_apart",
     "simulate",
@@ -252,6 +253,13 @@ def plan_need(plan_json: str) -> str:
 
     Its keys are `events`, `packets`, `seconds` (of one core), `bytes` (of memory) and `end_s`
     (seconds of the run's own time). Raises `PlanError` if it is not a plan.
+    """
+
+def plan_work(plan_json: str) -> str:
+    """What a run of a plan (JSON) is expected to do, as a JSON object.
+
+    Its keys are kinds of work, its values how often each is done: what `seconds` and `bytes` of
+    `plan_need` are counted from. Raises `PlanError` if it is not a plan.
     """
 
 @final

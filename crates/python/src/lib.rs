@@ -48,7 +48,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::simulate::{
-        RunHandle, available_memory, check_plan, plan_need, plan_schema, simulate,
+        RunHandle, available_memory, check_plan, plan_need, plan_schema, plan_work, simulate,
     };
     #[pymodule_export]
     use crate::table::Table;

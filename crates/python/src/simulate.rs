@@ -1,5 +1,6 @@
 //! One run of the simulator.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
 use flashcrowd_plan::{Need, Plan};
@@ -86,6 +87,16 @@ pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
 pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
     let need = need(&parse(plan_json)?)?;
     serde_json::to_string(&need).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// What a run of a plan (JSON) is expected to do: a JSON object of how often, by kinds of work. Seconds and bytes of
+/// [`plan_need`] are counted from it. Raises `PlanError` if it is not a plan, or contradicts itself.
+#[pyfunction]
+pub(crate) fn plan_work(plan_json: &str) -> PyResult<String> {
+    let plan = parse(plan_json)?;
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    let work: BTreeMap<&str, f64> = plan.work().into_iter().collect();
+    serde_json::to_string(&work).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
 /// The JSON Schema of plans, as the engines read them.

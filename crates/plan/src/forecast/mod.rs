@@ -4,6 +4,9 @@
 mod arrivals;
 mod call;
 mod capture;
+mod costs;
+mod crowd;
+mod fitted;
 mod load;
 mod logged_connections;
 mod measures;
@@ -12,6 +15,8 @@ mod network;
 mod origin;
 mod outlook;
 mod ping;
+mod rules;
+mod stream;
 mod swarm;
 mod transfer;
 mod upload_control;

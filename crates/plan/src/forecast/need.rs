@@ -1,23 +1,23 @@
 //! What a run of a plan will need, computed before anything is allocated for it.
 
-use super::load::{CONNECTION_BYTES, HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
+use super::costs;
+use super::load::{HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
 use super::outlook::Outlook;
 use crate::check::require;
 use crate::{Error, Plan};
 use serde::Serialize;
 
-/// What one run is expected to need, each within a factor of two of what it then takes for ordinary
-/// plans. Counted from the plan: bytes to move over segments, acknowledgements, messages of each
-/// application; what drives a number in an unusual plan (a controller that starves, a swarm
-/// that stalls) is not known before it runs.
+/// What one run is expected to need. Packets and events of nine of ten ordinary plans are within a factor
+/// of 1.5 of what the run then takes (`benches/needs/README.md`). Counted from the plan: bytes to move over
+/// segments, acknowledgements, messages of each application; what drives a number in an unusual plan (a
+/// controller that starves, a swarm that stalls) is not known before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Need {
     /// Events of the event loop.
     pub events: u64,
     /// Packets that reach the hosts that they are for, acknowledgements included.
     pub packets: u64,
-    /// Seconds of one processor core: packets and events by what they cost where the constants of
-    /// this module were measured.
+    /// Seconds of one processor core, where `make needs` was run.
     pub seconds: f64,
     /// Bytes of memory at the peak, on top of what the process has before.
     pub bytes: u64,
@@ -25,22 +25,27 @@ pub struct Need {
     pub end_s: f64,
 }
 
-/// Seconds of processor time for a packet, both ends together, and for an event, while memory is
-/// near. The star of `benches/README.md` takes 324 ns a packet of 2.1 events there; the event queue
-/// has 15 to 44 ns of an event and the link 6, so that 60 for all of it is an estimate.
-const PACKET_S: f64 = 200e-9;
-const EVENT_S: f64 = 60e-9;
-/// Cache misses make all of that slower: the cost doubles with this many bytes in use. In the same
-/// place 342 ns a packet at 28 MB, 433 at 82 and 625 at 234, where near memory would have it at 305.
-const SLOWER_BYTES: f64 = 2e8;
-/// But not by more than this: nothing larger was measured.
-const SLOWEST: f64 = 3.0;
-/// What a run costs that has nothing to do.
-const MIN_S: f64 = 200e-6;
-
 impl Plan {
     /// What a run of this plan is expected to need. Only of a plan that [`Plan::check`] accepts.
     pub fn need(&self) -> Need {
+        let (load, end_s) = self.load();
+        // Conversions from floats saturate.
+        Need {
+            events: load.events.ceil().max(1.0) as u64,
+            packets: load.packets.ceil().max(1.0) as u64,
+            seconds: costs::seconds(&load),
+            bytes: costs::bytes(&load).ceil() as u64,
+            end_s,
+        }
+    }
+
+    /// What a run of this plan is expected to do, by kinds of work: what processor time and memory are counted from.
+    pub fn work(&self) -> Vec<(&'static str, f64)> {
+        self.load().0.kinds()
+    }
+
+    /// All work, and the second at which the run ends.
+    fn load(&self) -> (Load, f64) {
         let outlook = Outlook::new(self);
         let workloads = || self.workloads.iter().enumerate();
         // A run ends with what can end; if nothing can, at its horizon.
@@ -62,16 +67,7 @@ impl Plan {
         let network = &self.network;
         load.bytes += network.hosts.len() as f64 * HOST_BYTES;
         load.bytes += network.links.len() as f64 * LINK_BYTES;
-        load.bytes += load.connections * CONNECTION_BYTES;
-        let slower = (1.0 + load.bytes / SLOWER_BYTES).min(SLOWEST);
-        // Conversions from floats saturate.
-        Need {
-            events: load.events.ceil().max(1.0) as u64,
-            packets: load.packets.ceil().max(1.0) as u64,
-            seconds: MIN_S + slower * (load.packets * PACKET_S + load.events * EVENT_S),
-            bytes: load.bytes.ceil() as u64,
-            end_s,
-        }
+        (load, end_s)
     }
 }
 

@@ -1,5 +1,6 @@
 use super::load::{Load, PACKET_BYTES, ROW_BYTES};
-use super::outlook::{Outlook, Way};
+use super::outlook::Outlook;
+use super::stream::Way;
 use crate::{Clients, Origin};
 
 /// What is kept of a client besides its connection.
@@ -25,7 +26,7 @@ impl Origin {
     /// When the last client has its file.
     pub(crate) fn end_s(&self, index: usize, outlook: &Outlook<'_>) -> Option<f64> {
         let last = |clients: &Clients| {
-            let (_, last_s) = clients.arrivals.expected_s(clients.hosts.len());
+            let (_, last_s) = clients.arrivals.ends_s(clients.hosts.len());
             last_s + clients.fetch_s(self, outlook)
         };
         let some = self.populations.iter().filter(|clients| !clients.hosts.is_empty());
@@ -40,7 +41,7 @@ impl Origin {
         let mut all = Load::default();
         for clients in &self.populations {
             let Some(way) = clients.way(self, outlook) else { continue };
-            let (first_s, last_s) = clients.arrivals.expected_s(clients.hosts.len());
+            let (first_s, last_s) = clients.arrivals.ends_s(clients.hosts.len());
             let come = ((end_s - first_s) / (last_s - first_s).max(1e-9)).clamp(0.0, 1.0);
             let downloads = clients.hosts.len() as f64 * come;
             let fetch_s = way.fetch_s(size);
@@ -70,7 +71,7 @@ impl Clients {
     fn at_once(&self, origin: &Origin, outlook: &Outlook<'_>) -> f64 {
         let clients = self.hosts.len() as f64;
         let Some(host) = self.hosts.first() else { return 0.0 };
-        let (first_s, last_s) = self.arrivals.expected_s(self.hosts.len());
+        let (first_s, last_s) = self.arrivals.ends_s(self.hosts.len());
         let bps = outlook.path(origin.host, *host).rate_bps;
         let fetch_s = origin.files.size_bytes as f64 * 8.0 / bps;
         (clients * fetch_s / (last_s - first_s).max(1e-9)).clamp(1.0, clients)

@@ -4,20 +4,14 @@
 
 use super::load::{Load, Own};
 use super::network::losses;
-use crate::{Plan, TransportChoice, What};
+use crate::{Plan, What};
 use flashcrowd_base::Span;
 use flashcrowd_link::{Conditions, Queue};
 
 /// In place of "no limit": more than any line has, and far from the end of the numbers.
 pub(crate) const ENDLESS_BPS: f64 = 1e13;
-/// Bytes of an IP packet without payload: a bare acknowledgement, about.
-const HEADER_BYTES: f64 = 52.0;
 /// What an endless queue is taken to hold.
 const LONG_QUEUE_PACKETS: f64 = 1e5;
-/// What a limited application writes at a time, about a segment.
-pub(crate) const WRITE_BYTES: f64 = 1448.0;
-/// Segments of the first window.
-const FIRST_WINDOW: f64 = 10.0;
 
 /// The network of a plan, as its workloads share it.
 pub(crate) struct Outlook<'p> {
@@ -42,6 +36,8 @@ struct Shared {
     greedy: f64,
     /// How many packets its queue holds.
     queue_packets: f64,
+    /// Swarms whose peers reach each other through it.
+    crowds: f64,
 }
 
 /// The way from one host to another.
@@ -64,42 +60,6 @@ pub(crate) struct Path {
     pub(crate) own: Own,
 }
 
-/// The transport of a connection, in numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct TransportModel {
-    /// Payload of a full packet.
-    pub(crate) segment_bytes: f64,
-    /// Full packets for an acknowledgement, when they come in a row.
-    packets_per_ack: f64,
-    /// Longest wait for an acknowledgement.
-    delay_s: f64,
-    /// Least retransmission timeout.
-    timeout_s: f64,
-    /// Most bytes in flight.
-    window_bytes: f64,
-    /// How long a closed connection stays.
-    pub(crate) linger_s: f64,
-    /// Whether an isolated loss makes it slower.
-    yields_to_loss: bool,
-    /// Whether the receiver acknowledges the end of each write at once.
-    acks_writes: bool,
-}
-
-/// A traffic aggregate: bytes that go one way, over one or more connections side by side.
-pub(crate) struct TrafficAggregate {
-    pub(crate) transport_model: TransportModel,
-    pub(crate) forth: Path,
-    pub(crate) back: Path,
-    /// Of all connections.
-    pub(crate) bytes: f64,
-    /// For how long, and over how many connections.
-    pub(crate) seconds: f64,
-    pub(crate) connections: f64,
-    /// Payload of each write of an application that writes at its own pace; none for one that
-    /// writes as much as there is room for.
-    pub(crate) write_bytes: Option<f64>,
-}
-
 impl<'p> Outlook<'p> {
     pub(crate) fn new(plan: &'p Plan) -> Outlook<'p> {
         let horizon_s = plan.stop.horizon_ns.seconds();
@@ -118,6 +78,7 @@ impl<'p> Outlook<'p> {
                 reserved_bps: 0.0,
                 greedy: 0.0,
                 queue_packets: queue_packets(&link.conditions.queue),
+                crowds: 0.0,
             }
         };
         let mut stops_s = vec![f64::INFINITY; plan.workloads.len()];
@@ -177,6 +138,24 @@ impl<'p> Outlook<'p> {
                 self.links[link as usize].greedy += connections;
             }
         }
+    }
+
+    /// Counts a swarm at the links of the core between these of its hosts.
+    pub(crate) fn add_crowd(&mut self, hosts: &[u32]) {
+        let network = &self.plan.network;
+        let pairs = hosts.iter().flat_map(|from| hosts.iter().map(|to| (*from, *to)));
+        let cores = pairs.filter(|(from, to)| from != to).map(|(from, to)| network.core(from, to));
+        let mut links: Vec<u32> = cores.flat_map(|core| &core.links).copied().collect();
+        links.sort_unstable();
+        links.dedup();
+        links.iter().for_each(|&link| self.links[link as usize].crowds += 1.0);
+    }
+
+    /// What a swarm may have of the links of the core from one of its hosts to another.
+    pub(crate) fn core_bps(&self, from: u32, to: u32) -> f64 {
+        let links = self.plan.network.core(from, to).links.iter();
+        let links = links.map(|&link| &self.links[link as usize]);
+        links.map(|link| link.rate_bps / link.crowds.max(1.0)).fold(ENDLESS_BPS, f64::min)
     }
 
     /// Load of datagrams from each of two hosts to the other, `times` times: `packets` gives how many
@@ -264,48 +243,6 @@ impl<'p> Outlook<'p> {
     pub(crate) fn paths(&self, from: u32, to: u32) -> (Path, Path) {
         (self.path(from, to), self.path(to, from))
     }
-
-    /// What carries a connection that this host opens.
-    pub(crate) fn transport_model(
-        &self,
-        choice: Option<TransportChoice>,
-        host: u32,
-    ) -> TransportModel {
-        let plan = self.plan;
-        let own = || plan.network.hosts[host as usize].stack;
-        match choice {
-            Some(TransportChoice::Utp(utp)) => {
-                let utp = &plan.utps[utp as usize];
-                let segment_bytes = f64::from(utp.packet_bytes().max(1));
-                let window = utp.send_buffer_bytes.min(utp.receive_buffer_bytes) as f64;
-                TransportModel {
-                    segment_bytes,
-                    packets_per_ack: (utp.delayed_ack.bytes as f64 / segment_bytes).ceil().max(1.0),
-                    delay_s: utp.delayed_ack.max_ns.seconds(),
-                    timeout_s: utp.min_rto_ns.seconds(),
-                    window_bytes: window,
-                    linger_s: utp.linger_ns.seconds(),
-                    yields_to_loss: true,
-                    acks_writes: false,
-                }
-            }
-            Some(TransportChoice::Tcp(_)) | None => {
-                let index = if let Some(TransportChoice::Tcp(it)) = choice { it } else { own() };
-                let tcp = &plan.stacks[index as usize];
-                let window = tcp.send_buffer.max_bytes.min(tcp.receive_window.max_bytes) as f64;
-                TransportModel {
-                    segment_bytes: f64::from(tcp.segment_bytes().max(1)),
-                    packets_per_ack: f64::from(tcp.delayed_ack.segments.max(1)),
-                    delay_s: tcp.delayed_ack.max_ns.seconds(),
-                    timeout_s: tcp.min_rto_ns.seconds(),
-                    window_bytes: window,
-                    linger_s: tcp.time_wait_ns.seconds(),
-                    yields_to_loss: !tcp.controller.needs_rates(),
-                    acks_writes: tcp.delayed_ack.on_read,
-                }
-            }
-        }
-    }
 }
 
 impl Path {
@@ -332,135 +269,9 @@ impl Path {
     }
 
     /// The share of a packet in those that arrive; with nothing arriving, of one in a thousand.
-    fn tries(&self) -> f64 {
+    pub(crate) fn tries(&self) -> f64 {
         1.0 / (1.0 - self.loss).max(1e-3)
     }
-}
-
-impl TransportModel {
-    /// What one connection brings in bits per second: its share of the links, no more than a window
-    /// a round trip, and where losses slow it down no more than 1.22 / √p segments a round trip
-    /// (Mathis, Semke, Mahdavi, Ott 1997).
-    pub(crate) fn bps(&self, forth: &Path, back: &Path) -> f64 {
-        let rtt_s = (forth.delay_s + back.delay_s).max(1e-6);
-        let window = self.window_bytes * 8.0 / rtt_s;
-        let mut bps = window.min(forth.share_bps * self.payload_share());
-        if self.yields_to_loss && forth.bursts > 0.0 {
-            bps = bps.min(1.22 / libm::sqrt(forth.bursts) * self.segment_bytes * 8.0 / rtt_s);
-        }
-        bps.clamp(1.0, ENDLESS_BPS)
-    }
-
-    /// The share of payload in a full packet.
-    pub(crate) fn payload_share(&self) -> f64 {
-        self.segment_bytes / (self.segment_bytes + HEADER_BYTES)
-    }
-
-    /// Packets of one busy connection that are on their way or remembered by its ends.
-    pub(crate) fn in_flight(&self, forth: &Path, back: &Path) -> f64 {
-        let rtt_s = forth.delay_s + back.delay_s;
-        let flying = self.bps(forth, back) * rtt_s / 8.0 / self.segment_bytes;
-        (flying + forth.queued).min(self.window_bytes / self.segment_bytes).max(1.0)
-    }
-}
-
-impl TrafficAggregate {
-    /// Packets and events of the stream: full segments (or one for each write that is shorter),
-    /// what is sent again, and acknowledgements. A receiver that waits in vain for a second packet
-    /// acknowledges each, by a timer. Timers that packets put off go off once for each timeout that
-    /// they are set for, and find nothing to do.
-    pub(crate) fn load(&self) -> Load {
-        let TrafficAggregate { transport_model, forth, back, .. } = self;
-        let short = self.write_bytes.filter(|bytes| *bytes < transport_model.segment_bytes);
-        let each = short.unwrap_or(transport_model.segment_bytes).max(1.0);
-        let data = self.bytes / each;
-        let sent = data * forth.tries();
-        let busy_s = self.seconds * self.connections;
-        let spacing_s = busy_s / sent.max(1.0);
-        let prompt = transport_model.acks_writes && self.write_bytes.is_some();
-        let alone = prompt || spacing_s > transport_model.delay_s;
-        let acks = if alone { data } else { data / transport_model.packets_per_ack };
-        let waits = if alone && !prompt {
-            acks
-        } else {
-            acks.min(busy_s / transport_model.delay_s.max(1e-3))
-        };
-        let timeouts =
-            sent.min(busy_s / (transport_model.timeout_s + forth.delay_s + back.delay_s).max(1e-3));
-        Load {
-            packets: data + acks * (1.0 - back.loss),
-            events: sent * forth.stages + acks * back.stages + waits + timeouts,
-            ..Load::default()
-        }
-    }
-}
-
-/// Connections of one workload from one host to another.
-pub(crate) struct Way {
-    pub(crate) transport_model: TransportModel,
-    pub(crate) forth: Path,
-    back: Path,
-    /// What each brings.
-    pub(crate) bps: f64,
-    /// What its application produces, if that is limited.
-    pub(crate) limit_bps: Option<f64>,
-}
-
-impl Way {
-    /// `limited`: what each application produces, and how many of them there are.
-    pub(crate) fn new(
-        outlook: &Outlook<'_>,
-        choice: Option<TransportChoice>,
-        from: u32,
-        to: u32,
-        limited: Option<(f64, f64)>,
-    ) -> Way {
-        let transport_model = outlook.transport_model(choice, from);
-        let (mut forth, back) = outlook.paths(from, to);
-        if let Some((limit, count)) = limited {
-            // Its own reservation is no reason to have less.
-            forth.share_bps = limit.min(forth.rate_bps / count.max(1.0));
-        }
-        let bps = transport_model.bps(&forth, &back);
-        Way { transport_model, forth, back, bps, limit_bps: limited.map(|(limit, _)| limit) }
-    }
-
-    fn rtt_s(&self) -> f64 {
-        self.forth.delay_s + self.back.delay_s
-    }
-
-    /// How long a connection takes for `bytes` bytes: a round trip to open it, one for each
-    /// doubling of the window, and the bytes at its rate.
-    pub(crate) fn fetch_s(&self, bytes: f64) -> f64 {
-        let windows = bytes / (FIRST_WINDOW * self.transport_model.segment_bytes);
-        let filled =
-            self.bps / 8.0 * self.rtt_s() / (FIRST_WINDOW * self.transport_model.segment_bytes);
-        let doublings = libm::log2(1.0 + windows.min(filled));
-        bytes * 8.0 / self.bps + self.rtt_s() * (2.0 + doublings)
-    }
-
-    /// The aggregate of `bytes` over all of `connections` side by side, in `seconds`.
-    pub(crate) fn stream(&self, bytes: f64, seconds: f64, connections: f64) -> TrafficAggregate {
-        let write_bytes = self.limit_bps.map(|_| WRITE_BYTES);
-        let (transport_model, forth, back) = (self.transport_model, self.forth, self.back);
-        TrafficAggregate { transport_model, forth, back, bytes, seconds, connections, write_bytes }
-    }
-
-    /// See [`opening`].
-    pub(crate) fn opening(&self) -> Load {
-        opening(&self.forth, &self.back)
-    }
-
-    /// Packets of one connection that are on their way or remembered by its ends.
-    pub(crate) fn in_flight(&self) -> f64 {
-        self.transport_model.in_flight(&self.forth, &self.back)
-    }
-}
-
-/// What opens and closes a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
-pub(crate) fn opening(forth: &Path, back: &Path) -> Load {
-    let events = 4.0 * forth.stages + 3.0 * back.stages + 3.0;
-    Load { packets: 7.0, events, ..Load::default() }
 }
 
 /// The mean over a run of what is `first` and changes at some instants.

@@ -1,6 +1,10 @@
+use super::arrivals::shuffled;
+use super::crowd::{Crowd, Peer, Stay};
 use super::load::{Load, PACKET_BYTES, ROW_BYTES};
-use super::outlook::{ENDLESS_BPS, Outlook, Path, TrafficAggregate, TransportModel, mean, opening};
-use crate::{Origin, Plan, Population, Swarm, WebSeed, What, Workload};
+use super::outlook::{ENDLESS_BPS, Outlook, Path, mean};
+use super::rules::Rules;
+use super::stream::{TrafficAggregate, opening};
+use crate::{Arrivals, Departure, Origin, Plan, Population, Swarm, WebSeed, What, Workload};
 use flashcrowd_swarm::{Role, UploadLimit, choker};
 
 impl Swarm {
@@ -32,6 +36,9 @@ impl Swarm {
         for host in self.web_servers(outlook.plan).map(|origin| origin.host).collect::<Vec<u32>>() {
             outlook.add_greedy_at(host, leechers, 0.0);
         }
+        let ends: Vec<u32> =
+            self.populations.iter().filter_map(|it| it.hosts.last().copied()).collect();
+        outlook.add_crowd(&ends);
     }
 
     /// When its last completion is expected; `None` if peers are replaced for ever.
@@ -39,10 +46,10 @@ impl Swarm {
         if self.is_empty() {
             return Some(0.0);
         }
-        let crowd = Crowd::new(self, index, outlook);
         let stop_s = outlook.stop_s(index, None);
-        let end_s = if crowd.completions.is_finite() { crowd.end_s(self) } else { stop_s };
-        Some(end_s.min(stop_s))
+        let until_s = stop_s.min(outlook.horizon_s);
+        let course = self.crowd(index, &Rules::new(self, outlook), outlook).course(until_s);
+        Some(course.end_s.min(stop_s))
     }
 
     /// What reaches leechers, and what peers tell each other about it.
@@ -50,75 +57,162 @@ impl Swarm {
         if self.is_empty() {
             return Load::default();
         }
-        let crowd = Crowd::new(self, index, outlook);
-        let Crowd { transport_model, forth, back, .. } = crowd;
-        let end_s = end_s.min(outlook.stop_s(index, None));
-        let seconds = (end_s - crowd.begin_s).max(0.0);
-        let peers = crowd.peers * crowd.arrived(seconds);
+        let rules = Rules::new(self, outlook);
+        let crowd = self.crowd(index, &rules, outlook);
+        let course = crowd.course(end_s.min(outlook.stop_s(index, None)));
+        let Rules { transport_model, forth, back, .. } = rules;
         let size = self.size_bytes as f64;
-        let all = (crowd.completions + crowd.begun) * size;
-        let bytes = all.min(crowd.bytes_after(seconds, self));
-        let stream = TrafficAggregate {
-            transport_model,
-            forth,
-            back,
-            bytes,
-            seconds,
-            connections: crowd.uploads,
-            write_bytes: crowd.write_bytes,
-        };
-        let mut load = stream.load();
+        let mut load = Load::default();
+        let limited = course.limited_bytes / course.bytes.max(1e-9);
+        for (share, write_bytes) in [(limited, rules.write_bytes), (1.0 - limited, None)] {
+            let stream = TrafficAggregate {
+                transport_model,
+                forth,
+                back,
+                bytes: course.bytes * share,
+                seconds: course.uploading_s * share,
+                connections: 1.0,
+                write_bytes,
+            };
+            load.add(stream.load());
+        }
         // A small message, and the acknowledgement that no other packet carries.
         let message = Load {
             packets: 2.0 - forth.loss - back.loss,
             events: forth.stages + back.stages + 1.0,
             ..Load::default()
         };
-        let leechers = (crowd.leechers * crowd.arrived(seconds)).max(1.0);
-        let degree = crowd.degree.min(peers);
-        let downloads = bytes / size;
-        let pieces = (size / f64::from(self.piece_bytes)).ceil();
-        let requests = bytes / f64::from(self.block_bytes.min(crowd.block_bytes).max(1));
+        let requests = course.bytes / f64::from(self.block_bytes.min(rules.block_bytes).max(1));
         // One to each neighbour, unless they come faster than they are acknowledged.
-        let rtt_s = (forth.delay_s + back.delay_s).max(1e-3);
-        let haves = (downloads * pieces).min(leechers * seconds / rtt_s) * degree;
-        // Those that come are as many as those that go, but for the first.
-        let joined = peers + (downloads - leechers).max(0.0) * crowd.replaced;
-        let connections = joined * degree / 2.0;
-        let keepalives = peers * degree * seconds / crowd.keepalive_s;
-        let rounds = peers * seconds / crowd.round_s;
+        let haves = course.told.min(course.pairs_s / crowd.rtt_s.max(1e-3));
+        let keepalives = 2.0 * course.pairs_s / rules.keepalive_s;
+        let rounds = course.online_s / rules.round_s;
         // Bitfield, handshake and interest each way; in a round a place or two changes hands, which
         // takes CHOKE and UNCHOKE, and an answer to one of them.
-        load.add(message.times(requests + haves + keepalives + 6.0 * connections + 3.0 * rounds));
-        load.add(opening(&forth, &back).times(connections));
-        load.events += bytes / crowd.turn_bytes + rounds;
-
-        let blocks = size / f64::from(self.block_bytes);
+        let turns = 3.0 * rounds.min(course.uploading_s / rules.round_s);
+        let messages = requests + haves + keepalives + 6.0 * course.opened + turns;
+        load.add(message.times(messages));
+        // Each block is one more message.
+        load.messages += messages + requests;
+        load.haves += haves;
+        load.choices += requests * (size / f64::from(self.piece_bytes)).ceil();
+        load.looks += rules.looks(&course);
+        load.shares += rules.shares(&course);
+        load.add(opening(&forth, &back).times(course.opened));
+        load.events += rules.timers(&course);
         for population in &self.populations {
             if let Some(control) = &population.upload_control {
-                let peers = population.hosts.len() as f64 * crowd.arrived(seconds);
-                load.add(control.load(&forth, &back).times(peers * seconds));
+                let there_s = course.online_s * population.hosts.len() as f64 / crowd.size();
+                load.add(control.load(&forth, &back).times(there_s));
             }
         }
 
-        load.connections = (peers * degree / 2.0).max(0.0);
-        if crowd.splits {
-            load.connections += crowd.uploads;
+        let degree = crowd.degree.min((course.most - 1.0).max(0.0));
+        let pieces = (size / f64::from(self.piece_bytes)).ceil();
+        let blocks = size / f64::from(self.block_bytes);
+        let uploads = (course.uploading_s / course.end_s.max(1e-9)).max(1.0);
+        load.connections = (course.most * degree / 2.0).max(0.0);
+        if rules.splits {
+            load.connections += uploads;
         }
-        load.connections += leechers * self.web_servers(outlook.plan).count() as f64;
-        load.bytes += joined * PEER_BYTES + peers * (PIECE_BYTES * pieces + blocks / 8.0);
-        load.bytes += peers * degree * (NEIGHBOUR_BYTES + pieces / 8.0);
-        load.bytes += crowd.uploads * (UPLOAD_BYTES + crowd.in_flight() * PACKET_BYTES);
-        load.add_routes(forth.own, peers * degree);
+        let web_seeds = self.web_servers(outlook.plan).count() as f64;
+        load.connections += course.most * web_seeds;
+        load.peers = course.most;
+        load.bytes += course.joined * ROW_BYTES;
+        load.neighbours = course.most * degree;
+        load.quota_neighbours = if rules.quota { load.neighbours } else { 0.0 };
+        load.bytes += course.most * (PIECE_BYTES * pieces + blocks / 8.0);
+        load.bytes += load.neighbours * pieces / 8.0;
+        let each_bps = course.bytes * 8.0 / course.uploading_s.max(1e-9);
+        load.bytes += uploads * (UPLOAD_BYTES + rules.in_flight(each_bps) * PACKET_BYTES);
+        load.add_routes(forth.own, load.neighbours);
         if outlook.plan.measures.unchokes {
-            load.bytes += (peers * degree).min(rounds) * ROW_BYTES;
+            load.bytes += (load.neighbours).min(rounds) * ROW_BYTES;
         }
         if outlook.plan.measures.have {
-            load.bytes += downloads * pieces * ROW_BYTES;
+            load.bytes += course.bytes / size * pieces * ROW_BYTES;
         }
         load
     }
+
+    /// Its peers, of which a few stand for all.
+    fn crowd(&self, index: usize, rules: &Rules, outlook: &Outlook<'_>) -> Crowd {
+        let hosts: f64 = self.populations.iter().map(|it| it.hosts.len() as f64).sum();
+        let mut peers = Vec::new();
+        for (number, population) in (0u32..).zip(&self.populations) {
+            let count = population.hosts.len();
+            let share = MEMBERS * count as f64 / hosts;
+            let members = count.min((share.ceil() as usize).max(FEW));
+            let limit_bps = population.mean_limit_bps(index, number, outlook);
+            let opener = population.hosts.first().copied().unwrap_or(0);
+            let choice = population.data.or(population.transport);
+            let model = outlook.transport_model(choice, opener);
+            let slots = population.uploads(outlook.plan).min((hosts - 1.0).max(1.0));
+            for member in 0..members {
+                let place = (2 * member + 1) * count / (2 * members);
+                let host = population.hosts[place];
+                let (up_bps, down_bps) = outlook.line_bps(host);
+                let way_bps = self.way_bps(host, outlook);
+                let line = Path { share_bps: up_bps.min(way_bps) / slots, ..rules.forth };
+                let upload_bps = limit_bps.min(slots * model.bps(&line, &rules.back));
+                // Less is no upload.
+                let upload_bps = if upload_bps > 1.0 { upload_bps } else { 0.0 };
+                peers.push(Peer {
+                    weight: count as f64 / members as f64,
+                    seed: population.role == Role::Seed,
+                    up_bps: upload_bps,
+                    down_bps: down_bps.min(way_bps) * model.payload_share(),
+                    slots,
+                    limited: population.upload_bps != UploadLimit::Unlimited,
+                    arrives_s: population.arrivals.expected_s(place, count),
+                    stay: population.stay(place, count),
+                    replaced: population.replace,
+                });
+            }
+        }
+        for origin in self.web_servers(outlook.plan) {
+            let bps = outlook.line_bps(origin.host).0 * rules.transport_model.payload_share();
+            peers.push(Peer {
+                weight: 1.0,
+                seed: true,
+                up_bps: bps,
+                down_bps: 0.0,
+                slots: hosts,
+                limited: false,
+                arrives_s: 0.0,
+                stay: Stay::On,
+                replaced: false,
+            });
+        }
+        let rtt_s = rules.forth.delay_s + rules.back.delay_s;
+        Crowd {
+            peers,
+            size_bytes: self.size_bytes as f64,
+            piece_bytes: f64::from(self.piece_bytes).min(self.size_bytes as f64),
+            degree: rules.degree,
+            startup_s: 3.0 * rtt_s,
+            rtt_s,
+            stall_s: outlook.plan.stop.stall_ns.seconds(),
+            end_game: rules.end_game,
+            completions: self.stop_after_completions.map_or(f64::INFINITY, f64::from),
+        }
+    }
+
+    /// What the core carries from a host to others of the swarm, which may have to share it with other swarms.
+    fn way_bps(&self, host: u32, outlook: &Outlook<'_>) -> f64 {
+        let others = self.populations.iter().filter_map(|it| it.hosts.last().copied());
+        let ways = others.filter(|other| *other != host).map(|other| outlook.core_bps(host, other));
+        ways.reduce(f64::max).unwrap_or(ENDLESS_BPS)
+    }
 }
+
+/// So many peers stand for all of a swarm, and so many for a population at least.
+const MEMBERS: f64 = 48.0;
+const FEW: usize = 4;
+/// Of each peer and piece: its state, how many neighbours have it, its place in the picker's order.
+const PIECE_BYTES: f64 = 16.0;
+/// Of each neighbour that data comes from or goes to: requests, meters, messages on their way.
+const UPLOAD_BYTES: f64 = 2_000.0;
 
 impl Population {
     /// Uploads of each peer at a time.
@@ -128,214 +222,29 @@ impl Population {
     }
 }
 
-/// The share of what all uplinks could carry that peers send from when everybody has a piece until the
-/// last one is complete. Not derived: with it the last completions of the swarms in `studies/` are
-/// met within a third. It decides what a horizon cuts off, and what goes by time: keep-alives,
-/// rounds, what runs beside a swarm.
-const EFFICIENCY: f64 = 0.6;
-/// Pairs of peers that are looked at for what lies between two of them.
-const SAMPLES: usize = 16;
-/// A peer: its client, its part of the tables.
-const PEER_BYTES: f64 = 2_000.0;
-/// Of each peer and piece: its state, how many neighbours have it, its place in the picker's order.
-const PIECE_BYTES: f64 = 16.0;
-/// Of each peer and neighbour: 192 bytes, the sockets between the two, room for lists to grow.
-const NEIGHBOUR_BYTES: f64 = 500.0;
-/// Of each neighbour that data comes from or goes to: requests, meters, messages on their way.
-const UPLOAD_BYTES: f64 = 2_000.0;
-
-/// A swarm in numbers.
-struct Crowd {
-    peers: f64,
-    leechers: f64,
-    /// Neighbours of each.
-    degree: f64,
-    /// Uploads at a time, of all peers.
-    uploads: f64,
-    /// Downloads that are to be complete before it ends, and the part of others that is done by then.
-    completions: f64,
-    begun: f64,
-    /// One if peers that leave are replaced, and none if not.
-    replaced: f64,
-    /// When the first peer comes, and the last that is waited for; how long all of them take to come.
-    begin_s: f64,
-    last_s: f64,
-    arriving_s: f64,
-    /// What seeds and leechers send, and a leecher receives at most, in bits of payload per second.
-    seeds_bps: f64,
-    leechers_bps: f64,
-    down_bps: f64,
-    /// Between two peers.
-    transport_model: TransportModel,
-    forth: Path,
-    back: Path,
-    /// How long a piece takes from a seed that serves all of its slots, and from one peer to another,
-    /// and how often it has to be passed on until each has one.
-    first_hop_s: f64,
-    hop_s: f64,
-    hops: f64,
-    /// Whether clients limit their uploads.
-    limited: bool,
-    /// Bytes that a limited client writes at a time, and bytes for each turn of a limiter.
-    write_bytes: Option<f64>,
-    turn_bytes: f64,
-    block_bytes: u32,
-    keepalive_s: f64,
-    round_s: f64,
-    /// Whether blocks have connections of their own.
-    splits: bool,
-}
-
-impl Crowd {
-    fn new(swarm: &Swarm, index: usize, outlook: &Outlook<'_>) -> Crowd {
-        let plan = outlook.plan;
-        let hosts: Vec<u32> = swarm.populations.iter().flat_map(|it| &it.hosts).copied().collect();
-        let peers = hosts.len() as f64;
-        let of = |role| {
-            let counts = swarm.populations.iter().filter(move |it| it.role == role);
-            counts.map(|it| it.hosts.len() as f64).sum::<f64>()
-        };
-        // The rules are those of most of the peers.
-        let largest = swarm.populations.iter().max_by_key(|it| it.hosts.len());
-        let largest = largest.unwrap_or(&swarm.populations[0]); // The check has refused a swarm without any.
-        let profile = &plan.profiles[largest.profile as usize];
-        let opener = largest.hosts.first().copied().unwrap_or(0);
-        let transport_model = outlook.transport_model(largest.data.or(largest.transport), opener);
-        let (forth, back) = between(&hosts, outlook);
-        let overhead = transport_model.payload_share();
-        let (mut seeds_bps, mut leechers_bps, mut down_bps) = (0.0, 0.0, 0.0);
-        let (mut uploads, mut seeds_uploads) = (0.0, 0.0);
-        for (number, population) in (0u32..).zip(&swarm.populations) {
-            let limit = population.mean_limit_bps(index, number, outlook);
-            let slots = population.uploads(plan).min((peers - 1.0).max(1.0));
-            let all = slots * population.hosts.len() as f64;
-            uploads += all;
-            seeds_uploads += if population.role == Role::Seed { all } else { 0.0 };
-            for &host in &population.hosts {
-                let (up, down) = outlook.line_bps(host);
-                let line = Path { share_bps: up / slots, ..forth };
-                let up = limit.min(slots * transport_model.bps(&line, &back));
-                match population.role {
-                    Role::Seed => seeds_bps += up,
-                    Role::Leecher => {
-                        leechers_bps += up;
-                        down_bps += down * overhead;
-                    }
-                }
-            }
-        }
-        for origin in swarm.web_servers(plan) {
-            seeds_bps += outlook.line_bps(origin.host).0 * overhead;
-        }
-        let leechers = of(Role::Leecher);
-        let begins = swarm.populations.iter().map(|it| it.arrivals.expected_s(it.hosts.len()).0);
-        let lasts = swarm.populations.iter().map(|it| it.arrivals.expected_s(it.hosts.len()).1);
-        let replaces = swarm.populations.iter().any(|it| it.replace);
-        let enough = swarm.stop_after_completions.map_or(f64::INFINITY, f64::from);
-        let completions = if replaces { enough } else { enough.min(leechers) };
-        let rules = &profile.connections;
-        let told = profile.announce.numwant.unwrap_or(swarm.tracker.rules.default_peers);
-        let degree = (2.0 * f64::from(rules.max_initiate.min(u32::from(told))))
-            .min(f64::from(rules.max_connections))
-            .min((peers - 1.0).max(0.0));
-        let limited = largest.upload_bps != UploadLimit::Unlimited;
-        let limiter = &profile.limiter;
-        let unit = if limited { limiter.write_unit } else { limiter.unlimited_write_unit };
-        let each_bps = ((seeds_bps + leechers_bps) / uploads.max(1.0)).max(1.0);
-        let piece_bits = f64::from(swarm.piece_bytes) * 8.0;
-        let request_s = 2.0 * (forth.delay_s + back.delay_s);
-        let last_s = lasts.fold(0.0, f64::max);
-        let begin_s = begins.fold(f64::INFINITY, f64::min).min(last_s);
-        Crowd {
-            peers,
-            leechers,
-            degree,
-            uploads,
-            completions,
-            begun: if replaces || completions < leechers { leechers / 2.0 } else { 0.0 },
-            replaced: f64::from(u8::from(replaces)),
-            begin_s,
-            arriving_s: last_s - begin_s,
-            // Who comes after enough others are complete is not waited for.
-            last_s: last_s * (completions / leechers.max(1.0)).min(1.0),
-            seeds_bps,
-            leechers_bps,
-            down_bps: down_bps / leechers.max(1.0),
-            transport_model,
-            forth,
-            back,
-            first_hop_s: piece_bits * seeds_uploads / seeds_bps.max(1.0) + request_s,
-            hop_s: piece_bits / each_bps + request_s,
-            hops: libm::log(1.0 + peers) / libm::log(1.0 + uploads / peers.max(1.0)),
-            limited,
-            write_bytes: (limited && limiter.tick_ns.is_none()).then(|| f64::from(unit)),
-            turn_bytes: f64::from(unit.max(1)),
-            block_bytes: profile.requests.block_bytes,
-            keepalive_s: rules.keepalive_ns.seconds().max(1e-3),
-            round_s: profile.choker.round_ns.seconds().max(1e-3),
-            splits: largest.data.is_some(),
-        }
-    }
-
-    /// What arrives in all, in bits per second, while everybody is there.
-    fn bps(&self) -> f64 {
-        (self.seeds_bps + self.leechers_bps).min(self.down_bps * self.leechers)
-    }
-
-    /// The last completion: the bound for the whole crowd, or the time of the last one to come.
-    fn end_s(&self, swarm: &Swarm) -> f64 {
-        let bits = swarm.size_bytes as f64 * 8.0;
-        let bound = (bits / self.seeds_bps.max(1.0))
-            .max(bits / self.down_bps.max(1.0))
-            .max(self.completions * bits / self.bps().max(1.0));
-        let alone = bits / (self.bps() / self.leechers.max(1.0)).max(1.0);
-        (self.begin_s + self.startup_s() + bound / EFFICIENCY).max(self.last_s + alone)
-    }
-
-    /// Bytes that have arrived after `seconds`: first what the seeds send, until a piece is whole; then
-    /// the peers that have one double (with one upload each) in the time that a piece takes, until all
-    /// have one; then the uplinks of all peers that have come are busy.
-    fn bytes_after(&self, seconds: f64, swarm: &Swarm) -> f64 {
-        let piece = (swarm.size_bytes as f64).min(f64::from(swarm.piece_bytes));
-        let startup_s = self.startup_s();
-        let share = (seconds - self.first_hop_s) / (startup_s - self.first_hop_s).max(1e-9);
-        let share = share.clamp(0.0, 1.0);
-        let leechers = self.leechers * self.arrived(seconds);
-        let first = piece * (libm::pow(leechers.max(1.0), share) - 1.0).max(0.0);
-        let seed = (self.seeds_bps / 8.0 * seconds.min(startup_s)).min(leechers * piece);
-        let rest = (seconds - startup_s).max(0.0) * EFFICIENCY;
-        // Over that time the mean of those who have come; the seeds are there.
-        let present = (self.arrived(startup_s) + self.arrived(seconds)) / 2.0;
-        let bps = (self.seeds_bps + self.leechers_bps * present).min(self.down_bps * self.leechers);
-        let bytes = first.min(self.bps() / 8.0 * seconds).max(seed) + bps / 8.0 * rest;
-        // Nobody can have more than what left the seeds, and pass on more than was whole.
-        let whole_s = (seconds - self.first_hop_s / 2.0).max(0.0);
-        bytes.min(self.seeds_bps / 8.0 * (seconds + leechers * whole_s))
-    }
-
-    /// When everybody has a first piece: one round trip for interest and one for a request at each
-    /// hop, and two to connect.
-    fn startup_s(&self) -> f64 {
-        let others_s = self.hop_s * (self.hops - 1.0).max(0.0);
-        self.first_hop_s + others_s + 2.0 * (self.forth.delay_s + self.back.delay_s)
-    }
-
-    /// The share of peers that have come after `seconds`.
-    fn arrived(&self, seconds: f64) -> f64 {
-        (seconds / self.arriving_s.max(1e-9)).min(1.0)
-    }
-
-    /// Packets of an upload that are on their way.
-    fn in_flight(&self) -> f64 {
-        let each = (self.seeds_bps + self.leechers_bps) / self.uploads.max(1.0);
-        // With limits below the rates of lines no queue stands.
-        let queued = if self.limited { 0.0 } else { self.forth.queued };
-        let forth = Path { share_bps: each, queued, ..self.forth };
-        self.transport_model.in_flight(&forth, &self.back)
-    }
-}
-
 impl Population {
+    /// How long its peer at this place stays. Of what is drawn each has another quantile.
+    fn stay(&self, place: usize, count: usize) -> Stay {
+        if let Arrivals::Sessions { leave_ns, .. } = &self.arrivals
+            && let Some(at) = leave_ns[place]
+        {
+            return Stay::Until { at_s: at.seconds() };
+        }
+        let part = shuffled(place, count);
+        let exponential = -libm::log(1.0 - part);
+        match &self.departure {
+            Departure::AtOnce => Stay::Complete { seconds: 0.0, share: 0.0 },
+            Departure::After { mean_ns } => {
+                Stay::Complete { seconds: mean_ns.seconds() * exponential, share: 0.0 }
+            }
+            Departure::AfterShare { share } => {
+                Stay::Complete { seconds: 0.0, share: share * exponential }
+            }
+            Departure::Never | Departure::AllDone => Stay::On,
+            Departure::Session { stay_s } => Stay::Session { seconds: stay_s.at(part) },
+        }
+    }
+
     /// The mean of the upload limit of each peer.
     fn mean_limit_bps(&self, swarm: usize, number: u32, outlook: &Outlook<'_>) -> f64 {
         if let Some(control) = &self.upload_control {
@@ -356,19 +265,4 @@ impl Population {
         });
         mean(limit(self.upload_bps), changes, outlook.horizon_s).min(ENDLESS_BPS)
     }
-}
-
-/// The mean way between two of these hosts, and back.
-fn between(hosts: &[u32], outlook: &Outlook<'_>) -> (Path, Path) {
-    let count = hosts.len();
-    // Steps of all lengths, so that near and far are met as often as they are among all pairs.
-    let pair = |sample: usize| {
-        let first = sample * count / SAMPLES;
-        let other = (first + 1 + sample * count.saturating_sub(2) / SAMPLES) % count;
-        (hosts[first], hosts[other])
-    };
-    let pairs: Vec<(u32, u32)> = (0..SAMPLES).map(pair).collect();
-    let forth: Vec<Path> = pairs.iter().map(|&(from, to)| outlook.path(from, to)).collect();
-    let back: Vec<Path> = pairs.iter().map(|&(from, to)| outlook.path(to, from)).collect();
-    (Path::mean(&forth), Path::mean(&back))
 }

@@ -1,5 +1,6 @@
 use super::load::{Load, PACKET_BYTES, ROW_BYTES};
-use super::outlook::{ENDLESS_BPS, Outlook, WRITE_BYTES, Way, mean};
+use super::outlook::{ENDLESS_BPS, Outlook, mean};
+use super::stream::{WRITE_BYTES, Way};
 use crate::{Transfer, What};
 use flashcrowd_base::Rate;
 

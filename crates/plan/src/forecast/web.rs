@@ -1,5 +1,6 @@
 use super::load::{Load, PACKET_BYTES, ROW_BYTES};
-use super::outlook::{Outlook, Way};
+use super::outlook::Outlook;
+use super::stream::Way;
 use crate::Web;
 
 /// What is kept of a user besides connections and pages.
