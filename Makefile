@@ -41,7 +41,7 @@ YIELDING := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
-	tables questions docs wheel libutp lock clean
+	tables questions needs docs wheel libutp lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +153,9 @@ tables: build ## Write docs/tables.md from the schema
 
 questions: build ## Run the studies of docs/questions again, and write what they print and draw into the pages (minutes)
 	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow tests/docs/test_questions.py
+
+needs: build ## What check predicts beside what runs take: measure, fit its costs, write benches/needs/README.md (minutes)
+	$(BIN)/python -m benches.needs
 
 docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
 	@$(UV) sync --locked --quiet --extra report --group docs

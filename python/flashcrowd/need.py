@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Need:
     """What one run needs.
 
-    For ordinary plans each number is within a factor of two of what the run then takes.
+    For nine of ten ordinary plans packets and events are within a factor of 1.5 of what the run
+    takes (`benches/needs/README.md`); the other numbers are less sure.
 
     Attributes:
         events: events of the event loop.

@@ -2,14 +2,12 @@
 
 import json
 import math
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from benches.needs import measure
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -19,9 +17,8 @@ from tests.need.cases import CASES
 
 from flashcrowd import _core
 
-FACTOR = 2.0
-LEAST_BYTES = 5e6
-"""Smaller runs: what allocators hold in advance, pages of 2 MiB or nothing, is half of it."""
+FACTOR = 1.5
+MEMORY_FACTOR = 2.0
 
 
 def predicted(plan: str) -> dict[str, float]:
@@ -30,41 +27,39 @@ def predicted(plan: str) -> dict[str, float]:
 
 def taken(plan: str) -> dict[str, Any]:
     """What a run took: in a process of its own, if its memory can be told from the process's."""
-    if predicted(plan)["bytes"] < LEAST_BYTES / 2:
+    if predicted(plan)["bytes"] < measure.LEAST_BYTES / 2:
         begin = time.process_time()
         tables = _core.simulate(plan, 1)
         seconds = time.process_time() - begin
         (row,) = pa.table(tables["run"]).to_pylist()
         counts = {"packets": row["packets_delivered"], "events": row["events"]}
         return {**counts, "end_s": row["end_s"], "seconds": seconds, "bytes": None}
-    command = [sys.executable, str(Path(__file__).with_name("run_one.py"))]
-    made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
-    return json.loads(made.stdout)
+    return measure.take(plan, runs=1)
 
 
-MISSED = {
-    "latency, 1 s, cut": (4.3, "how long a crowd far apart takes to get going is not predicted"),
-    "upload-limit, unlimited": (2.6, "what a full uplink leaves of a download is not predicted"),
-}
-"""Where the factor of packets and events is missed, by how much at most, and why."""
+GETTING_GOING = ("latency, cut", "latency, 1 s, cut", "client-ablation, cut", "churn, cut")
+"""Crowds that a horizon cuts off while they get going."""
+LESS_SURE = 2.3
+"""Their factor."""
 
 COUNTS = {"packets": "9", "events": "10", "end_s": "8.1f"}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_within_a_factor_of_two(name: str, snapshot: SnapshotAssertion) -> None:
+def test_it_is_within_a_factor(name: str, snapshot: SnapshotAssertion) -> None:
     """The snapshot has what is the same on every machine; time and memory are printed."""
     plan = CASES[name]()
     need, found = predicted(plan), taken(plan)
     ratio = {what: need[what] / found[what] for what in found if found[what]}
     print(f"{name}: {found}, predicted {need}")
     assert snapshot == " ".join(f"{it} {found[it]:{COUNTS[it]}} {ratio[it]:5.2f}" for it in COUNTS)
-    most, _ = MISSED.get(name, (FACTOR, ""))
+    factor = LESS_SURE if name in GETTING_GOING else FACTOR
     for what in COUNTS:
-        assert 1 / FACTOR <= ratio[what] <= (FACTOR if what == "end_s" else most), what
+        assert 1 / factor <= ratio[what] <= factor, what
     # Small ones cannot be told from the memory of the process itself; some systems do not tell.
-    if found["bytes"] is not None and max(found["bytes"], need["bytes"]) >= LEAST_BYTES:
-        assert 1 / FACTOR <= ratio["bytes"] <= FACTOR
+    held = found["bytes"] or 0.0
+    if held >= measure.LEAST_BYTES or (held and need["bytes"] >= 2 * measure.LEAST_BYTES):
+        assert 1 / MEMORY_FACTOR <= ratio["bytes"] <= MEMORY_FACTOR
 
 
 def sane(need: dict[str, Any]) -> bool:

@@ -108,6 +108,10 @@ MOST_ROWS = 20
 """So many points have a row each in the table of what is needed."""
 
 
+SURE = "#   nine of ten packet and event counts are within a factor of 1.5; the rest is less sure"
+"""How far these numbers may be off, by the table of `make needs` (`benches/needs/README.md`)."""
+
+
 def _needed(study: Study, need: StudyNeed) -> str:
     """What runs of each point need, and the whole study, as comments."""
     if not need.known:
@@ -125,7 +129,7 @@ def _needed(study: Study, need: StudyNeed) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [[f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)] for row in rows]
     lines = ["#   " + "  ".join(row).rstrip() for row in cells]
-    return "\n".join(lines)
+    return "\n".join([*lines, SURE])
 
 
 def _room(available: int | None, wrong: Problem | None) -> str:

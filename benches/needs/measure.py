@@ -1,0 +1,44 @@
+"""What runs take, each in a process of its own, kept in a file of the repository."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+MEASURED = Path(__file__).with_name("measured.json")
+LEAST_BYTES = 5e6
+"""Smaller runs cannot be told from what allocators hold in advance: pages of 2 MiB or nothing."""
+LEAST_S = 0.01
+"""Of shorter runs processor time is that of the first touch of memory."""
+
+
+RUNS = 4
+"""Of so many runs the least processor time counts."""
+
+
+def take(plan: str, runs: int = RUNS) -> dict[str, Any]:
+    """What a run of a plan took: its `packets`, `events`, `end_s`, `seconds` and `bytes`."""
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), str(runs)]
+    made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
+    return json.loads(made.stdout)
+
+
+def measure(cases: Iterable[tuple[str, str]]) -> None:
+    """Runs each case and keeps what it took."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, plan in cases:
+        found[name] = take(plan)
+        print(
+            f"{name}: {found[name]['packets']} packets, {found[name]['seconds']:.3f} s", flush=True
+        )
+    rows = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
+    MEASURED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def measured() -> dict[str, dict[str, Any]]:
+    """What each case took when it was last measured."""
+    return json.loads(MEASURED.read_text())
