@@ -61,6 +61,35 @@ def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_p
     assert swarm.left_behind == (0, 0)
 
 
+def test_every_program_tells_which_pieces_it_has(tmp_path: Path):
+    """Where the seed goes early, what all of them have is less than the file."""
+    here = [name for name in PROGRAMS if PROGRAMS[name].found() is not None]
+    testbed.needs("libtorrent")
+    plan = plan_of("libtorrent", *here)
+    seed = plan["workloads"][0]["populations"][0]
+    session = {"kind": "sessions", "at_ns": [0], "leave_ns": [4_000_000_000]}
+    seed |= {"arrivals": session, "upload_bps": 8 * 150_000}
+    with testbed.bridged(len(here) + 2) as places:
+        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        try:
+            swarm.prepare()
+            swarm.begin(time.monotonic())
+            testbed.until(swarm, lambda: bool(swarm.outcome))
+            assert 4 <= swarm.now < 20
+            union = 0
+            for peer in swarm.leechers:
+                assert peer.client is not None
+                has = peer.client.has()
+                assert has is not None, peer.client.program
+                assert has.bit_count() == peer.progress.pieces, peer.client.program
+                union |= has
+            missing = 16 - union.bit_count()
+            assert 0 < missing < 16
+            assert f"no seed left, {missing} of 16 pieces missing" in swarm.outcome
+        finally:
+            swarm.close()
+
+
 @pytest.mark.long
 def test_five_programs_in_one_swarm(tmp_path: Path):
     testbed.needs(*PROGRAMS)

@@ -9,6 +9,8 @@ import pytest
 from tests.clients import testbed
 
 from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker, tables
+from flashcrowd.clients import swarm as module
+from flashcrowd.clients.libtorrent import Libtorrent
 from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
@@ -82,8 +84,6 @@ def test_who_has_the_file_leaves_and_is_replaced(tmp_path: Path):
 
 
 def test_a_wrong_file_fails_the_swarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from flashcrowd.clients import swarm as module
-
     right = module.Swarm._verify
 
     def damage(self: module.Swarm) -> None:
@@ -211,6 +211,27 @@ def test_a_swarm_whose_seed_uploads_nothing_stalls(tmp_path: Path):
     )
     swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run")
     assert swarm.outcome == "swarm swarm: no block arrived for 2 s, 0 of 2 leechers complete"
+
+
+def test_a_client_that_was_late_leaves_when_its_session_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    right = Libtorrent.is_ready
+    ready_at = time.monotonic() + 3.0
+
+    def is_ready(self: Libtorrent) -> bool:
+        return right(self) and (self.job.seed or time.monotonic() >= ready_at)
+
+    monkeypatch.setattr(Libtorrent, "is_ready", is_ready)
+    monkeypatch.setattr(module, "LEAD_S", 0.0)
+    plan = testbed.plan({**SEED, "upload": "500 kB/s"}, {"name": "crowd"}, size="20 MB")
+    session = {"kind": "sessions", "at_ns": [100_000_000], "leave_ns": [200_000_000]}
+    plan["workloads"][0]["populations"][1]["arrivals"] = session
+    swarm = testbed.play(plan, testbed.loopback(3), tmp_path / "run", most_s=20.0)
+    (row,) = tables.rows(swarm)["downloads"]
+    assert row["arrived_s"] > 1
+    assert row["completed_s"] is None
+    assert row["left_s"] == pytest.approx(row["arrived_s"], abs=0.5)
 
 
 def test_nothing_is_left_when_the_process_that_plays_is_killed(tmp_path: Path):

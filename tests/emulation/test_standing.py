@@ -11,6 +11,8 @@ def plan(**more) -> dict:
         "kind": "swarm",
         "stop_after_completions": None,
         "populations": [{"replace": False, "role": "seed", "upload_bps": None}],
+        "size_bytes": 100_000,
+        "piece_bytes": 16_384,
         **more,
     }
     return {"workloads": [swarm], "stop": {"horizon_ns": 60_000_000_000, "stall_ns": 5_000_000_000}}
@@ -42,12 +44,29 @@ def test_a_swarm_stalls_when_nobody_receives_anything() -> None:
     for t_s in range(1, 7):
         assert judge.hear(0, standing(t_s, completed=1, over=1, down=9)) is None
         # One node's peers go on: the swarm has not stalled.
-        assert judge.hear(1, standing(t_s, down=t_s)) is None
+        assert judge.hear(1, standing(t_s, down=t_s, missing=True)) is None
     for t_s in (7, 10):
         assert judge.hear(0, standing(t_s, completed=1, over=1, down=9)) is None
-        assert judge.hear(1, standing(t_s, down=6)) is None
+        assert judge.hear(1, standing(t_s, down=6, missing=True)) is None
     words = "swarm crowd: no block arrived for 5 s, 1 of 4 leechers complete"
-    assert judge.hear(1, standing(11, down=6)) == ("stalled", words)
+    assert judge.hear(1, standing(11, down=6, missing=True)) == ("stalled", words)
+
+
+def test_seeds_on_another_node_do_not_stall_while_nobody_waits() -> None:
+    judge = Judge(plan(), 2)
+    for t_s in (1, 20, 40):
+        assert judge.hear(0, standing(t_s, leechers=0, came=1, sources=1)) is None
+        assert judge.hear(1, standing(t_s, completed=1, over=1, sources=1)) is None
+
+
+def test_a_piece_that_no_node_has_ends_the_run() -> None:
+    judge = Judge(plan(), 2)
+    assert judge.hear(0, standing(1, leechers=0, came=1, sources=1)) is None
+    for t_s in (1, 2):
+        assert judge.hear(1, standing(t_s, missing=True, pieces="c0")) is None
+    assert judge.hear(0, standing(3, leechers=1, missing=True, pieces="20")) is None
+    words = "swarm crowd: no seed left, 4 of 7 pieces missing, 0 of 3 leechers complete"
+    assert judge.hear(1, standing(6, missing=True, pieces="c0")) == ("stalled", words)
 
 
 def test_the_horizon_is_all_nodes() -> None:

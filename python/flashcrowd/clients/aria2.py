@@ -135,11 +135,12 @@ class Aria2(Daemon):
         if said["status"] == "complete" and not self._left:
             # One that cannot bind its port and has the file takes its download for complete.
             raise self.failure("it has the file, and shares it no more")
+        self._bits = int(said.get("bitfield") or "0", 16)
         return Progress(
             at=time.monotonic(),
             down=0 if self.job.seed else int(said["completedLength"]),
             up=int(said["uploadLength"]),
-            pieces=int(said.get("bitfield") or "0", 16).bit_count(),
+            pieces=self._bits.bit_count(),
             down_rate=int(said["downloadSpeed"]),
             up_rate=int(said["uploadSpeed"]),
             neighbours=int(said.get("connections", 0)),

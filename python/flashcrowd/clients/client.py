@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,6 +100,12 @@ class Job:
         return self.folder / "data" / self.torrent.file_name
 
 
+def bitfield(there: Iterable[bool]) -> int:
+    """Pieces as a bitfield (BEP 3) read as a number: the first piece is the highest bit."""
+    bits = "".join("01"[it] for it in there)
+    return int(bits.ljust(-(-len(bits) // 8) * 8, "0") or "0", 2)
+
+
 class Client(ABC):
     """A client in its life: prepared, ready, joined, complete, left, closed.
 
@@ -143,6 +150,13 @@ class Client(ABC):
 
         Raises:
             ClientFailed: it crashed or hangs.
+        """
+
+    @abstractmethod
+    def has(self) -> int | None:
+        """The pieces that it has, as it said last, see `bitfield`; None if it has not said.
+
+        May be called once a second.
         """
 
     @abstractmethod

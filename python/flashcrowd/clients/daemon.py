@@ -60,6 +60,7 @@ class Daemon(Client):
         self._listens = False
         self._up_at: float | None = None
         self._asked_at = 0.0
+        self._bits: int | None = None
         self._answered_at = time.monotonic()
         self._all_there_at: float | None = None
         self._left_at = 0.0
@@ -79,7 +80,7 @@ class Daemon(Client):
 
     @abstractmethod
     def ask(self) -> Progress:
-        """Its counters."""
+        """Its counters; `_bits` are brought up to date, too."""
 
     @abstractmethod
     def drop(self) -> None:
@@ -170,6 +171,10 @@ class Daemon(Client):
             with contextlib.suppress(FileNotFoundError):
                 age = time.time() - os.stat(self.hook).st_mtime
                 self.completed_at = time.monotonic() - age
+
+    def has(self) -> int | None:
+        """What `ask` saw last."""
+        return self._bits
 
     def leave(self, *, told: bool = True) -> None:
         """Leave the torrent; the process ends when the tracker has been told."""

@@ -13,7 +13,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.libtorrent import Libtorrent as Controlled
-from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
+from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress, bitfield
 from flashcrowd.clients.place import entered
 from flashcrowd.clients.settings import (
     Settings,
@@ -393,6 +393,7 @@ class Libtorrent(Client):
         self._announces, self._stopped_told = 0, False
         # Before its first answer it has nobody.
         self.progress = Progress(time.monotonic(), interested=0, unchoking=0)
+        self._status: Any = None
         self._lines: list[str] = []
         self._asked_at = 0.0
         self._answered_at = time.monotonic()
@@ -432,6 +433,10 @@ class Libtorrent(Client):
                 self._asked_at = now
                 self._session.post_torrent_updates()
                 self._session.post_session_stats()
+
+    def has(self) -> int | None:
+        """The pieces of its last update; it sends none before it has one."""
+        return 0 if self._status is None else bitfield(self._status.pieces)
 
     def limit(self, upload: Upload) -> None:
         """The upload limit changes."""
@@ -527,6 +532,7 @@ class Libtorrent(Client):
             self._count(status)
 
     def _count(self, status: Any) -> None:
+        self._status = status
         self.progress = Progress(
             at=time.monotonic(),
             down=status.total_payload_download,

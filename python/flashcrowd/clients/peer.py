@@ -42,6 +42,7 @@ class Peer:
         place: where it runs.
         role: `seed` or `leecher`, as it came.
         member: its number in the swarm, in the order of arrival; None before.
+        overdue: whether it should have left by now, and has not come yet: its client is late.
         closed: whether its client is gone, and its place free again.
         controller: what sets its client's upload limit; None without one, and until it is started.
         timeouts: retransmission timeouts of its host's kernel before and at the end.
@@ -58,6 +59,7 @@ class Peer:
     arrived: float | None = None
     completed: float | None = None
     left: float | None = None
+    overdue: bool = False
     closed: bool = False
     spent: Spent = field(default_factory=Spent)
     controller: Controller | None = None
@@ -78,6 +80,11 @@ class Peer:
     def is_missing(self) -> bool:
         """Whether it is online and lacks something."""
         return self.is_online and self.is_leecher and self.completed is None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it has the whole file and is there, still closes, or is a seed to come."""
+        return not self.closed and (not self.is_leecher or self.completed is not None)
 
     @property
     def progress(self) -> Progress:

@@ -15,7 +15,7 @@ from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.clients import reach
 from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.clients import libtorrent
-from flashcrowd.clients.client import Found, Job, Progress
+from flashcrowd.clients.client import Found, Job, Progress, bitfield
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.process import last_lines
@@ -38,6 +38,8 @@ REFRESH_MS = 500
 """How old its counters may be, unless the study says it (as it ships it is 1.5 s)."""
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _FAILED = ("error", "missingFiles")
+_THERE = 2
+"""The state of a piece that it has."""
 
 
 @cache
@@ -268,6 +270,14 @@ class QBittorrent(Daemon):
             up_rate=said["up_speed"],
             neighbours=said["nb_connections"],
         )
+
+    def has(self) -> int | None:
+        """The pieces that it has, asked for now."""
+        try:
+            states = json.loads(self._get(f"torrents/pieceStates?hash={self._hash}"))
+        except (RpcError, ValueError):
+            return None
+        return bitfield(it == _THERE for it in states)
 
     def last_lines(self) -> list[str]:
         """The last lines of its own log, which has more than what it writes to its outputs."""

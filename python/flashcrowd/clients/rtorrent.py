@@ -25,6 +25,7 @@ COUNTERS = (
     "d.down.rate",
     "d.up.rate",
     "d.peers_connected",
+    "d.bitfield",
 )
 OFFERED = (
     *("connections.max_connections", "connections.max_initiate", "announce.numwant"),
@@ -137,7 +138,10 @@ class RTorrent(Daemon):
         faults = [answer["faultString"] for answer in answers if isinstance(answer, dict)]
         if faults:
             raise RpcError(faults[0])
-        down, up, skipped, pieces, down_rate, up_rate, neighbours = (it[0] for it in answers)
+        down, up, skipped, pieces, down_rate, up_rate, neighbours, bitfield = (
+            it[0] for it in answers
+        )
+        self._bits = int(bitfield or "0", 16)
         return Progress(
             at=time.monotonic(),
             down=down,

@@ -8,6 +8,8 @@ import shutil
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +23,7 @@ from flashcrowd.clients import (
     torrent,
 )
 from flashcrowd.clients.client import ClientFailed, Job
+from flashcrowd.clients.completion import SwarmStanding, Watch
 from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
@@ -39,6 +42,8 @@ CLOSE_S = 60.0
 """A client that has not closed so long after the end is killed: what it downloaded counts."""
 LOOK_S = 0.1
 """How often clients are looked at."""
+PIECES_S = 1.0
+"""How often clients are asked which pieces they have, once nobody has them all."""
 
 Event = Literal["prepare", "arrive", "control", "leave", "pieces", "series"]
 _SAMPLED = ("swarm-rate", "online", "completed", "upload-limit")
@@ -119,7 +124,9 @@ class Swarm:
         self._order = itertools.count()
         self._start = 0.0
         self._looked = 0.0
-        self._bytes, self._progress_at = 0, 0.0
+        self._watch = Watch(self.spec, plan["stop"]["stall_ns"] / 1e9)
+        self._has: str | None = None
+        self._has_at = -PIECES_S
         self._sampled_bytes = 0
         self._folders = itertools.count()
 
@@ -200,7 +207,6 @@ class Swarm:
     def begin(self, start: float) -> None:
         """The run starts at an instant of `time.monotonic`."""
         self._start = self._looked = start
-        self._progress_at = 0.0
 
     # While it runs.
 
@@ -225,19 +231,21 @@ class Swarm:
         return [peer for peer in self.peers if peer.is_leecher and self._plays(peer)]
 
     @property
-    def came(self) -> int:
-        """How many peers have come."""
-        return self._members
-
-    @property
-    def over(self) -> int:
-        """How many leechers have the whole file, or left without it."""
-        return sum(it.completed is not None or it.left is not None for it in self.leechers)
-
-    @property
-    def down(self) -> int:
-        """Bytes that leechers have received."""
-        return self._down()
+    def standing(self) -> SwarmStanding:
+        """How far it is, as far as it is played here."""
+        leechers = self.leechers
+        sources = sum(self._plays(peer) and peer.is_source for peer in self.peers)
+        return SwarmStanding(
+            leechers=len(leechers),
+            completed=self.completed,
+            over=sum(it.completed is not None or it.left is not None for it in leechers),
+            came=self._members,
+            down=self._down(),
+            missing=any(peer.is_missing for peer in leechers),
+            stopped=self.stopped,
+            sources=sources,
+            pieces=None if sources else self._pieces(),
+        )
 
     def _exchanges_peers(self) -> bool:
         """Whether a client exchanges peers, as none does in a private torrent (BEP 27)."""
@@ -255,12 +263,7 @@ class Swarm:
     @property
     def is_done(self) -> bool:
         """Whether there is nothing to wait for, as in the simulation."""
-        limit = self.spec["stop_after_completions"]
-        if self.stopped or (limit is not None and self.completed >= limit):
-            return True
-        if any(spec["replace"] for spec in self.spec["populations"]):
-            return False
-        return all(it.completed is not None or it.left is not None for it in self.leechers)
+        return self.standing.is_done(self.spec)
 
     @property
     def part(self) -> float:
@@ -325,6 +328,8 @@ class Swarm:
             self._control(self.peers[subject])
         elif self.peers[subject].is_online:
             self._depart(self.peers[subject])
+        elif self.peers[subject].arrived is None:
+            self.peers[subject].overdue = True
 
     def _prepare(self, peer: Peer) -> None:
         """Start the client of a peer that is about to come."""
@@ -370,7 +375,8 @@ class Swarm:
         departs = peer.spec["departure"]["kind"] == "session"
         if not peer.is_leecher or departs:
             self._plan_departure(peer, 0)
-        self._progress_at = self.now
+        if peer.overdue:
+            self._schedule(self.now, "leave", subject)
         if (asked := controller.of(peer.spec)) is not None:
             # The stream of the simulation: for one seed both begin at the same instant.
             stream = RandomStream(self.seed, "upload control", peer.number)
@@ -452,23 +458,20 @@ class Swarm:
                 if peer.spec["departure"]["kind"] != "session":
                     download = peer.completed - (peer.arrived or 0.0)
                     self._plan_departure(peer, round(max(download, 0.0) * 1e9))
-        self._watch()
+        # Of peers on several nodes it is seen from where all is known.
+        if self._own is None and not self.outcome:
+            self.outcome = self._watch.outcome(self.standing, self.now)
 
-    def _watch(self) -> None:
-        """See whether the swarm can go on: as in the simulation."""
-        down = self._down()
-        if down > self._bytes:
-            self._bytes, self._progress_at = down, self.now
-        if self._own is not None or self.is_done or self.outcome:
-            return
-        name, total, over = self.spec["name"], len(self.leechers), self.over
-        waiting = self._members > over and over < total
-        stall_s = self.plan["stop"]["stall_ns"] / 1e9
-        if waiting and self.now - self._progress_at >= stall_s:
-            self.outcome = (
-                f"swarm {name}: no block arrived for {self.now - self._progress_at:.0f} s, "
-                f"{self.completed} of {total} leechers complete"
-            )
+    def _pieces(self) -> str | None:
+        """The pieces that somebody here has, as `SwarmStanding` tells them."""
+        if self.now - self._has_at >= PIECES_S:
+            self._has_at = self.now
+            open_ = [it.client for it in self.leechers if it.arrived is not None and not it.closed]
+            told = [client.has() for client in open_ if client is not None]
+            known = [bits for bits in told if bits is not None]
+            whole = len(known) == len(told)
+            self._has = f"{reduce(or_, known, 0):x}" if whole else None
+        return self._has
 
     def _down(self) -> int:
         return sum(peer.progress.down for peer in self.leechers)

@@ -142,12 +142,12 @@ class Transmission(Daemon):
         said = self._call("torrent-get", ids=[self._id], fields=list(FIELDS))["torrents"][0]
         if said["error"] == _LOCAL_ERROR:
             raise self.failure(said["errorString"])
-        bits = int.from_bytes(base64.b64decode(said["pieces"]), "big")
+        self._bits = int.from_bytes(base64.b64decode(said["pieces"]), "big")
         return Progress(
             at=time.monotonic(),
             down=said["downloadedEver"] + said["corruptEver"],
             up=said["uploadedEver"],
-            pieces=bits.bit_count(),
+            pieces=self._bits.bit_count(),
             down_rate=said["rateDownload"],
             up_rate=said["rateUpload"],
             neighbours=said["peersConnected"],

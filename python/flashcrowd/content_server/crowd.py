@@ -19,6 +19,16 @@ READ = 1 << 18
 """Bytes that are read of a socket at once, at most."""
 
 
+def stalled(name: str, online: int, since_s: float) -> str:
+    """Why an origin gets no further, in the words of the simulation."""
+    return f"origin {name}: no block reached any of {online} clients since {since_s:.6f} s"
+
+
+def unfinished(name: str, complete: int, visits: int) -> str:
+    """What is left to do of an origin, in the words of the simulation."""
+    return f"origin {name}: {complete} of {visits} downloads are complete"
+
+
 class Crowd:
     """All clients of a run.
 
@@ -52,29 +62,39 @@ class Crowd:
         self._online = 0
         self._buffer = memoryview(bytearray(READ))
 
-    def play(self, horizon_s: float, tell: Callable[[float], None]) -> bool:
-        """Let all of them come and go; whether they did before the horizon.
+    def play(
+        self, name: str, horizon_s: float, stall_s: float, tell: Callable[[float], None]
+    ) -> tuple[str, str]:
+        """Let all of them come and go; how it ended, and why, as in the simulation.
 
         Args:
+            name: of the origin.
             horizon_s: when it ends at the latest.
+            stall_s: it ends if nothing has reached anybody for so long.
             tell: called now and then with how far it is, 0 to 1.
         """
         begin = time.monotonic()
         coming = self._visits[::-1]
         here: list[Visitor] = []
         wanted = sum(len(self._contents[it.file]) for it in self._visits)
-        had = 0
+        had = moved = 0
+        moved_s = 0.0
         while coming or here:
             now = time.monotonic() - begin
             self.end_s = now
-            if now >= horizon_s:
+            if had > moved or not here:
+                moved, moved_s = had, now
+            if now >= horizon_s or now - moved_s >= stall_s:
                 for visitor in here:
                     visitor.close(now)
                 self._ledger.close(now, self._online)
-                return False
+                if now >= horizon_s:
+                    return "horizon", unfinished(name, self._complete, len(self._visits))
+                return "stalled", stalled(name, len(here), moved_s)
             self._ledger.look(now, self._online)
             while coming and coming[-1].at_s <= now:
                 here.append(self._admit(coming.pop(), now))
+                moved_s = now
             for visitor in here:
                 before = visitor.answer.received
                 if not self._turn(visitor, time.monotonic() - begin):
@@ -89,7 +109,11 @@ class Crowd:
             time.sleep(max(0.0, next_s - (time.monotonic() - begin)))
         self.end_s = time.monotonic() - begin
         self._ledger.close(self.end_s, self._online)
-        return True
+        return "completed", ""
+
+    @property
+    def _complete(self) -> int:
+        return sum(it.answer.complete for it in self.visitors)
 
     def _admit(self, visit: Visit, now: float) -> Visitor:
         contents = self._contents[visit.file]

@@ -88,34 +88,38 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
                 os._exit(1)  # whoever asked for the run is gone
 
         try:
-            return played(crowd, ledger, plan["stop"]["horizon_ns"] / 1e9, tell)
+            return played(crowd, ledger, plan["stop"], tell)
         finally:
             server.stop()
             server.stop()
 
 
 def played(
-    crowd: Crowd, ledger: Ledger, horizon_s: float, tell: Callable[[float], None]
+    crowd: Crowd,
+    ledger: Ledger,
+    stop: Mapping[str, Any],
+    tell: Callable[[float], None],
 ) -> dict[str, Any]:
     """Let a crowd come and go: `tables`, lists of rows by name, and its `pace`.
 
     Args:
         crowd: who comes, to a server that has begun.
         ledger: what is written down of that server.
-        horizon_s: when it ends at the latest.
+        stop: when the plan ends at the latest.
         tell: called now and then with how far it is, 0 to 1.
     """
     gc.freeze()
     gc.disable()  # a collection would keep lines waiting
     processor = Processor()
     try:
-        ended = crowd.play(horizon_s, tell)
+        outcome, reason = crowd.play(
+            ledger.name, stop["horizon_ns"] / 1e9, stop["stall_ns"] / 1e9, tell
+        )
         cost = processor.since()
     finally:
         gc.enable()
         gc.unfreeze()
     pace = {**crowd.pace(), **cost}
-    outcome, reason = ("completed", "") if ended else ("horizon", "cut off in time")
     lost = undelivered.of_clients(ledger.name, crowd.visitors, crowd.end_s, outcome)
     outcome, reason = undelivered.outcome(lost, outcome, reason)
     if wrong := list(violations(pace)):

@@ -13,6 +13,7 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.content_server import begin
+from flashcrowd.content_server.crowd import stalled, unfinished
 from flashcrowd.content_server.ledger import Ledger, Row
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import Visit, visits_of
@@ -140,8 +141,7 @@ class Origin:
     def unfinished(self) -> Iterator[str]:
         """What is left to do, in words."""
         if not self.is_done:
-            done = f"{self._completed} of {len(self._visits)} downloads are complete"
-            yield f"origin {self.spec['name']}: {done}"
+            yield unfinished(self.spec["name"], self._completed, len(self._visits))
 
     def rows(self) -> dict[str, list[Row]]:
         """Its rows of the tables `downloads`, `origins` and `series`, after `cut_off`."""
@@ -210,10 +210,8 @@ class Origin:
         if self.received != before or not self._online:
             since_s = now
         elif now - max(since_s, self._moved_s) >= self._stall_s:
-            self.outcome = (
-                f"origin {self.spec['name']}: nothing reached any of {self._online} clients "
-                f"for {now - max(since_s, self._moved_s):.0f} s"
-            )
+            last_s = max(since_s, self._moved_s)
+            self.outcome = stalled(self.spec["name"], self._online, last_s)
             self._ended()
             return
         every_s = max(self._stall_s / 8, _LEAST_WATCH_S)

@@ -19,7 +19,7 @@ from flashcrowd.emulation.players import player
 from flashcrowd.emulation.promptness import Promptness
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.share import Conductor
-from flashcrowd.emulation.standing import Standing, SwarmStanding
+from flashcrowd.emulation.standing import Standing
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.web import Web
 
@@ -219,18 +219,7 @@ class Stage:
             ended=sum(flow.ended_s is not None for flow in finite),
             unfinished=[*self._unfinished_flows()],
             part=self._progress(now_s, self._plan["stop"]["horizon_ns"] / 1e9),
-            swarms={
-                index: SwarmStanding(
-                    leechers=len(swarm.leechers),
-                    completed=swarm.completed,
-                    over=swarm.over,
-                    came=swarm.came,
-                    down=swarm.down,
-                    missing=any(peer.is_missing for peer in swarm.peers),
-                    stopped=swarm.stopped,
-                )
-                for index, swarm in self.swarms.items()
-            },
+            swarms={index: swarm.standing for index, swarm in self.swarms.items()},
         )
 
     def ports(self) -> dict[int, tuple[str, int]]:
@@ -271,18 +260,16 @@ class Stage:
     def _stopped(self) -> tuple[str, str]:
         """How a run ended in which nothing is left to do."""
         for swarm in self.swarms.values():
-            total = len(swarm.leechers)
-            if swarm.stopped and swarm.completed < total:
-                done = f"{swarm.completed} of {total} leechers complete"
-                return "stopped", f"the timeline stopped a swarm with {done}"
+            now = swarm.standing
+            if now.stopped and now.completed < now.leechers:
+                return "stopped", f"the timeline stopped a swarm with {now.words}"
         return "completed", ""
 
     def _unfinished(self) -> Iterator[str]:
         yield from self._unfinished_flows()
         for swarm in self.swarms.values():
             if not swarm.is_done:
-                done = f"{swarm.completed} of {len(swarm.leechers)} leechers complete"
-                yield f"swarm {swarm.spec['name']}: {done}"
+                yield f"swarm {swarm.spec['name']}: {swarm.standing.words}"
         for origin in self.origins.values():
             yield from origin.unfinished()
 

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from flashcrowd.clients.completion import SwarmStanding, Watch
 from flashcrowd.undelivered import UNDELIVERED, may_upload
-
-
-@dataclass(frozen=True)
-class SwarmStanding:
-    """What one node knows of a swarm: of the peers that it plays.
-
-    Attributes:
-        leechers: leechers, planned ones and replacements.
-        completed: those that have the whole file.
-        over: those that have it, or left without it.
-        came: peers that have come, seeds as well.
-        down: bytes that leechers received.
-        missing: whether a peer is online that lacks something.
-        stopped: whether the timeline has stopped it.
-    """
-
-    leechers: int = 0
-    completed: int = 0
-    over: int = 0
-    came: int = 0
-    down: int = 0
-    missing: bool = False
-    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +56,7 @@ class Judge:
         self._stall_s = plan["stop"]["stall_ns"] / 1e9
         self.standings = [Standing()] * nodes
         self._silent = set(range(nodes))
-        self._moved: dict[int, tuple[int, int, float]] = {}
+        self._watches: dict[int, Watch] = {}
 
     @property
     def part(self) -> float:
@@ -88,7 +66,11 @@ class Judge:
     def swarms(self) -> dict[int, SwarmStanding]:
         """What is known of each swarm on all nodes together."""
         indexes = sorted({index for standing in self.standings for index in standing.swarms})
-        return {index: _sum([it.swarms.get(index) for it in self.standings]) for index in indexes}
+        return {index: self._together(index) for index in indexes}
+
+    def _together(self, index: int) -> SwarmStanding:
+        known = [it.swarms[index] for it in self.standings if index in it.swarms]
+        return SwarmStanding.together(known)
 
     def missing(self, node: int) -> dict[int, bool]:
         """In which swarms somebody lacks something whom another node than this one plays."""
@@ -112,12 +94,12 @@ class Judge:
             return None
         swarms = self.swarms()
         for index, swarm in swarms.items():
-            stalled = self._stalled(index, swarm, standing.t_s)
-            if stalled:
-                return "stalled", stalled
+            watch = self._watches.setdefault(index, Watch(self._spec(index), self._stall_s))
+            if outcome := watch.outcome(swarm, standing.t_s):
+                return "stalled", outcome
         finite = sum(it.finite for it in self.standings)
         ended = sum(it.ended for it in self.standings)
-        over = all(self._is_done(index, swarm) for index, swarm in swarms.items())
+        over = all(swarm.is_done(self._spec(index)) for index, swarm in swarms.items())
         if (finite or swarms) and ended == finite and over:
             return self._stopped(swarms)
         if all(it.t_s >= self._horizon_s for it in self.standings):
@@ -128,27 +110,6 @@ class Judge:
     def _spec(self, index: int) -> Mapping[str, Any]:
         return self._plan["workloads"][index]
 
-    def _is_done(self, index: int, swarm: SwarmStanding) -> bool:
-        limit = self._spec(index)["stop_after_completions"]
-        if swarm.stopped or (limit is not None and swarm.completed >= limit):
-            return True
-        if any(it["replace"] for it in self._spec(index)["populations"]):
-            return False
-        return swarm.over == swarm.leechers
-
-    def _stalled(self, index: int, swarm: SwarmStanding, now_s: float) -> str:
-        down, came, since_s = self._moved.get(index, (-1, -1, 0.0))
-        if swarm.down > down or swarm.came > came:
-            self._moved[index] = (swarm.down, swarm.came, now_s)
-            return ""
-        waiting = swarm.came > swarm.over and swarm.over < swarm.leechers
-        if self._is_done(index, swarm) or not waiting or now_s - since_s < self._stall_s:
-            return ""
-        return (
-            f"swarm {self._spec(index)['name']}: no block arrived for {now_s - since_s:.0f} s, "
-            f"{swarm.completed} of {swarm.leechers} leechers complete"
-        )
-
     def _stopped(self, swarms: Mapping[int, SwarmStanding]) -> tuple[str, str]:
         for index, swarm in swarms.items():
             nothing = not (swarm.down or swarm.completed)
@@ -156,27 +117,12 @@ class Judge:
                 name, leechers = self._spec(index)["name"], swarm.leechers
                 return UNDELIVERED, f"swarm {name}: no block arrived at {leechers} leechers"
             if swarm.stopped and swarm.completed < swarm.leechers:
-                done = f"{swarm.completed} of {swarm.leechers} leechers complete"
-                return "stopped", f"the timeline stopped a swarm with {done}"
+                return "stopped", f"the timeline stopped a swarm with {swarm.words}"
         return "completed", ""
 
     def _unfinished(self, swarms: Mapping[int, SwarmStanding]) -> Iterator[str]:
         for standing in self.standings:
             yield from standing.unfinished
         for index, swarm in swarms.items():
-            if not self._is_done(index, swarm):
-                done = f"{swarm.completed} of {swarm.leechers} leechers complete"
-                yield f"swarm {self._spec(index)['name']}: {done}"
-
-
-def _sum(parts: Sequence[SwarmStanding | None]) -> SwarmStanding:
-    known = [part for part in parts if part is not None]
-    return SwarmStanding(
-        leechers=sum(it.leechers for it in known),
-        completed=sum(it.completed for it in known),
-        over=sum(it.over for it in known),
-        came=sum(it.came for it in known),
-        down=sum(it.down for it in known),
-        missing=any(it.missing for it in known),
-        stopped=any(it.stopped for it in known),
-    )
+            if not swarm.is_done(self._spec(index)):
+                yield f"swarm {self._spec(index)['name']}: {swarm.words}"
