@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 ANSWER_S = 60.0
 """How long a worker has for an answer, in seconds; it may import the package meanwhile."""
+
+SILENT_S = 20.0
+"""A worker that the scheduler lists and cannot reach for so long is refused, in seconds."""
 
 T = TypeVar("T")
 
@@ -44,6 +48,7 @@ class Crew:
         self._wanted = own(engine)
         self._room = Room(needed)
         self._known: set[str] = set()
+        self._silent: dict[str, float] = {}
         self._numbers: dict[str, int] = {}
         self.workers = 0
         self.slots = 0
@@ -58,8 +63,7 @@ class Crew:
         new = sorted(found.keys() - self._known)
         if new:
             self._check_versions(new)
-            self._check_answers(new, found)
-            self._known |= set(new)
+            self._known |= self._check_answers(new, found)
         self.workers = len(found)
         self.slots = sum(one["nthreads"] for one in found.values())
 
@@ -88,12 +92,24 @@ class Crew:
                         "use the same environment on all machines"
                     )
 
-    def _check_answers(self, new: Sequence[str], found: Mapping[str, Any]) -> None:
+    def _check_answers(self, new: Sequence[str], found: Mapping[str, Any]) -> set[str]:
+        """Those that have answered; one that has not, and stays, is asked again, but not for long.
+
+        Raises:
+            ClusterError: it still does not, or one cannot take part.
+        """
+        asked = time.monotonic()
         answers = ask(self._client, question(), self._engine.name, workers=list(new))
         workers: dict[str, Worker] = {}
         for address in new:
             said = answers.get(address)
-            if said is None:  # it has gone meanwhile
+            if said is None:
+                # It has gone meanwhile, or it reaches the scheduler and not the other way round.
+                if time.monotonic() - self._silent.setdefault(address, asked) > SILENT_S:
+                    raise ClusterError(
+                        f"worker {address} does not answer there: the scheduler cannot reach it; "
+                        "see that no firewall or translation of addresses is between"
+                    )
                 continue
             name, host, worker = f"worker {address} on {said['host']}", said["host"], found[address]
             self._check(name, said)
@@ -101,6 +117,8 @@ class Crew:
             limit = worker["memory_limit"] or 0
             workers[address] = Worker(name, host, worker["nthreads"], limit, said["memory"])
         self._room.look(found, workers)
+        self._silent = {it: since for it, since in self._silent.items() if it in found}
+        return workers.keys() & found.keys()
 
     def _check(self, who: str, said: Mapping[str, Any]) -> None:
         version = self._wanted.flashcrowd

@@ -23,6 +23,8 @@ FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml or enos
 
 CONNECT_S = 10.0
 """How long a scheduler has to answer, in seconds."""
+_SLACK_S = 3.0
+"""What listens there and never says a word has so much more: Dask waits for it without end."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,14 @@ def opened(
 def _connected(address: str):
     from distributed import Client
 
+    from flashcrowd.cluster.crew import apart
+
     try:
-        client = Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
+        # What listens there may be something else, which never answers, or in another language.
+        client = apart(
+            lambda: Client(address, timeout=CONNECT_S, set_as_default=False), CONNECT_S + _SLACK_S
+        )
+    except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address}: start one there with `dask scheduler`, "
             f"or see whether this machine may reach it"

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +18,7 @@ from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.memory import at_once, nothing
 from flashcrowd.cluster.task import Outcome, Task
-from flashcrowd.engines import Engine
+from flashcrowd.engines import Engine, EngineError
 from flashcrowd.signals import heed
 from flashcrowd.study.need import needs_of, size
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
@@ -41,6 +41,12 @@ KEEP_BYTES = 1 << 25
 
 AHEAD = 2
 """Tasks for each thread of a worker: one under way, one that waits there."""
+
+FETCH_S = 120.0
+"""How long what a worker made may take to come, in seconds: Dask tries again for ever."""
+
+WHO_S = 5.0
+"""How long it may take to learn which worker that is, in seconds."""
 
 DEATHS = 3
 """How often a run alone may take all its workers with it. Dask counts the deaths of each time."""
@@ -217,17 +223,21 @@ class _Execution:
         """Take up what became of tasks."""
         failures: list[BaseException] = []
         whole = [number for number in ended if self.under_way[number][0].status == "finished"]
-        for outcome in self._outcomes([self.under_way[number][0] for number in whole]):
-            del self.under_way[outcome.number]
-            worker = self.crew.number(outcome.worker)
-            for one in outcome.finished:
-                done = one.done(worker)
-                self.groups.learn(one.run.point, one.cost["wall_s"])
+        futures = [self.under_way[number][0] for number in whole]
+        for number, outcome in zip(whole, self._outcomes(futures), strict=True):
+            future, jobs = self.under_way.pop(number)
+            try:
+                runs, failure = self._checked(outcome, jobs)
+            except tasks.Unreadable as error:
+                failures.append(ClusterError(f"{self._who(future)} gave back no result: {error}"))
+                continue
+            for done in runs:
+                self.groups.learn(done.run.point, done.cost["wall_s"])
                 self.waiting.append(done)
                 self.waiting_bytes += done.size
                 self.finished += 1
-            if outcome.failure is not None:
-                failures.append(outcome.failure)
+            if failure is not None:
+                failures.append(failure)
         for number in set(ended) - set(whole):
             future, jobs = self.under_way.pop(number)
             try:
@@ -238,12 +248,58 @@ class _Execution:
             self._keep()
             raise failures[0]
 
+    def _checked(
+        self, outcome: Outcome, jobs: Sequence[Job]
+    ) -> tuple[list[Done], EngineError | None]:
+        """The runs of an outcome, and why the next one failed; held against what was asked for.
+
+        Raises:
+            Unreadable: it is no outcome of these runs.
+        """
+        if not isinstance(outcome, Outcome):
+            raise tasks.Unreadable(f"it is of the type {type(outcome).__name__}")
+        asked = [job.run for job in jobs]
+        given = [one.run for one in outcome.finished]
+        if given != asked[: len(given)]:
+            raise tasks.Unreadable("its runs are others than were asked for")
+        if outcome.failure is None and len(given) < len(asked):
+            raise tasks.Unreadable(f"it has {len(given)} of {len(asked)} runs")
+        worker = self.crew.number(outcome.worker)
+        return [one.done(worker) for one in outcome.finished], outcome.failure
+
+    def _who(self, future: Future[Outcome]) -> str:
+        """What a person calls the worker that has what became of a task."""
+        with suppress(Exception):
+            found = apart(lambda: self.client.who_has([future]), WHO_S)
+            for addresses in cast("Mapping[str, Sequence[str]]", found).values():
+                if addresses:
+                    return f"worker {addresses[0]} of {self.pool.where}"
+        return f"a worker of {self.pool.where}"
+
     def _outcomes(self, futures: Sequence[Future[Outcome]]) -> list[Outcome]:
         """What became of tasks that have an outcome, brought here."""
         if not futures:
             return []
         with self._reached():
-            return apart(lambda: cast("list[Outcome]", self.client.gather(list(futures))))
+            try:
+                return apart(
+                    lambda: cast("list[Outcome]", self.client.gather(list(futures))), FETCH_S
+                )
+            except TimeoutError:
+                raise self._unfetched(futures, f"not within {FETCH_S:g} s") from None
+            except (OSError, CancelledError):
+                raise
+            except Exception as error:
+                if self.client.status != "running":
+                    raise
+                said = str(error).partition("\n")[0]
+                raise self._unfetched(futures, f"{type(error).__name__}: {said}") from error
+
+    def _unfetched(self, futures: Sequence[Future[Outcome]], why: str) -> ClusterError:
+        return ClusterError(
+            f"{self._who(futures[0])}: what it made cannot be fetched ({why}): see that the "
+            "scheduler reaches it, and look at its log"
+        )
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
@@ -276,10 +332,13 @@ class _Execution:
                 raise ClusterError(
                     f"{who} has other code ({error}): install the same build on all machines"
                 )
-            raise ClusterError(
-                f"{who} cannot carry out runs ({type(error).__name__}: {error}): "
-                f"install flashcrowd {self.identity.flashcrowd} in its environment"
-            )
+            said = f"{who} cannot carry out runs ({type(error).__name__}: {error})"
+            if isinstance(error, ImportError | AttributeError):
+                version = self.identity.flashcrowd
+                raise ClusterError(f"{said}: install flashcrowd {version} in its environment")
+            run = jobs[0].run
+            first = f"point {run.point}, repeat {run.repeat}, seed {run.seed}"
+            raise ClusterError(f"{said} in a task whose first run is {first}: look at its log")
         if len(jobs) == 1:
             job = jobs[0]
             self.deaths[job] = self.deaths.get(job, 0) + 1

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,11 @@ import pyarrow as pa
 from flashcrowd.cluster.identity import Identity, differing, own
 from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle, registry
 from flashcrowd.store.manifest import Run
+from flashcrowd.store.schema import ENGINE_TABLES, TIMINGS
 from flashcrowd.study.execution import carry_out
 from flashcrowd.study.pool import Done, Job
+
+_COST = [column.name for column in TIMINGS.columns if column.name not in ("run", "worker")]
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,45 @@ class Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that ended well: each of its tables that has rows as an Arrow IPC stream."""
+    """A run that ended well: each of its tables that has rows as an Arrow IPC stream.
+
+    Attributes:
+        run: which one.
+        tables: its tables, by name.
+        cost: columns of the table `timings`.
+        digest: of the run and its tables, made where it was carried out.
+    """
 
     run: Run
     tables: Mapping[str, bytes] = field(repr=False)
     cost: Mapping[str, Any]
+    digest: str
+
+    @classmethod
+    def of(cls, done: Done) -> Finished:
+        """A run, for the way to the client."""
+        tables = {name: _stream(table) for name, table in done.tables.items() if table.num_rows}
+        return cls(done.run, tables, done.cost, _digest(done.run, tables))
 
     def done(self, worker: int) -> Done:
-        """As a pool hands it over, by the worker of this number."""
-        tables = {name: pa.ipc.open_stream(data).read_all() for name, data in self.tables.items()}
-        return Done(self.run, tables, {**self.cost, "worker": worker})
+        """As a pool hands it over, by the worker of this number.
+
+        Raises:
+            Unreadable: it is not what the worker made, or no run's tables.
+        """
+        try:
+            if _digest(self.run, self.tables) != self.digest:
+                raise Unreadable("its digest is another one than on its way out")
+            tables = {
+                name: ENGINE_TABLES[name].cast(pa.ipc.open_stream(data).read_all())
+                for name, data in self.tables.items()
+            }
+            if tables["run"].num_rows != 1:
+                raise Unreadable(f"it has {tables['run'].num_rows} rows of `run`")
+            cost = {name: self.cost[name] for name in _COST}
+        except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
+            raise Unreadable(f"{type(error).__name__}: {error}") from error
+        return Done(self.run, tables, {**cost, "worker": worker})
 
 
 @dataclass(frozen=True)
@@ -73,6 +106,10 @@ class Outcome:
     worker: str
     finished: Sequence[Finished]
     failure: EngineError | None = None
+
+
+class Unreadable(Exception):
+    """What came back of a run is no run; the message says why."""
 
 
 class OtherCode(Exception):
@@ -101,8 +138,7 @@ def perform(task: Task) -> Outcome:
                 done = carry_out(engine, Job(run, plans[place]), handle, 0)
             except EngineError as error:
                 return Outcome(task.number, address, finished, error)
-        tables = {name: _stream(table) for name, table in done.tables.items() if table.num_rows}
-        finished.append(Finished(run, tables, done.cost))
+        finished.append(Finished.of(done))
     return Outcome(task.number, address, finished)
 
 
@@ -156,6 +192,13 @@ def _engine(name: str) -> Engine:
     engine = registry.engine(name)
     engine.force = True  # the client has compared what runs need with this worker's memory
     return engine
+
+
+def _digest(run: Run, tables: Mapping[str, bytes]) -> str:
+    digest = sha256(repr(run).encode())
+    for name in sorted(tables):
+        digest.update(name.encode() + len(tables[name]).to_bytes(8, "big") + tables[name])
+    return digest.hexdigest()
 
 
 def _stream(table: pa.Table) -> bytes:
