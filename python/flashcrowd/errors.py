@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
+import traceback
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +13,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+
+FAILED = 1
+"""Exit status if a run failed, or if the output cannot be written, also if its reader has gone."""
 
 MISSING = "(missing)"
 """The value of a problem whose key is not there."""
@@ -94,6 +100,44 @@ class PlanRejected(EngineError):
 
 class EngineFault(EngineError):
     """A bug in an engine. Not the user's fault, and worth a report."""
+
+
+_LIMITS = {
+    errno.EFBIG: "files may not be so large (ulimit -f)",
+    errno.EAGAIN: "no process or thread more may be started (ulimit -u)",
+    errno.ENOMEM: "no memory is left, or no more is allowed (ulimit -v)",
+    errno.EMFILE: "no more files may be open (ulimit -n)",
+}
+
+
+def why(error: BaseException) -> str:
+    """Why a run failed, of what was raised: in a line what the system refused, with the limit.
+
+    Anything else is a mistake in the program, and comes with its traceback.
+    """
+    if isinstance(error, OSError) or limit(error):
+        return refused(error)
+    return "".join(traceback.format_exception(error))
+
+
+def refused(error: BaseException) -> str:
+    """What the system refused, in a line; with the limit that is the reason, if one may be."""
+    said = str(error) or type(error).__name__
+    return f"{said}: {limit(error)}" if limit(error) else said
+
+
+def limit(error: BaseException) -> str:
+    """The limit of this machine or user that may be behind an error; empty if none is."""
+    if isinstance(error, MemoryError):
+        return _LIMITS[errno.ENOMEM]
+    said = str(error)
+    if "can't start new thread" in said:
+        return _LIMITS[errno.EAGAIN]
+    for number, words in _LIMITS.items():
+        # An error of a library has the words alone.
+        if getattr(error, "errno", None) == number or os.strerror(number) in said:
+            return words
+    return ""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

@@ -1,7 +1,9 @@
-"""Who hears of signals; and those that ask a command to stop, kept until it has heeded them."""
+"""Who hears of signals, those that ask a command to stop, and those by which a process ended."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -57,6 +59,41 @@ def heed() -> None:
 def asked() -> signal.Signals | None:
     """By which signal, since `forget`."""
     return _Asked.by
+
+
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP")
+_HINTS = {"SIGKILL": "out of memory?", "SIGXFSZ": "ulimit -f", "SIGXCPU": "ulimit -t"}
+
+
+def how_it_ended(status: int) -> str:
+    """How a process ended, in words that follow its name.
+
+    Args:
+        status: as `subprocess` has it: of a process that a signal ended, minus its number.
+    """
+    if status >= 0:
+        return f"ended with status {status}"
+    names = {int(it): it.name for it in signal.Signals}
+    name = names.get(-status, f"signal {-status}")
+    if name in _CRASHES:
+        return f"crashed: {name}"
+    return f"was killed by {name}" + (f" ({_HINTS[name]})" if name in _HINTS else "")
+
+
+def end_by(status: int) -> int:
+    """Ends this process as another one ended, so that whoever waits for this one sees how.
+
+    Args:
+        status: of the other one, as `subprocess` has it.
+
+    Returns:
+        The exit status to end with, where no signal ended the other one.
+    """
+    if status < 0:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-status, signal.SIG_DFL)  # SIGKILL has no other
+        os.kill(os.getpid(), -status)
+    return abs(status)
 
 
 def forget() -> None:

@@ -263,7 +263,7 @@ def test_a_client_that_does_not_end_is_killed_and_its_run_counts(
             os.kill(client.pid, signal.SIGSTOP)
             swarm.cut_off()
             swarm.finish()
-            assert client.how_it_ended == "it was ended by SIGKILL"
+            assert client.how_it_ended == "it did not end, and was killed"
             assert swarm.completed == 1
         finally:
             swarm.close()
@@ -346,3 +346,23 @@ def test_more_connections_than_files_are_refused_before_the_start(
     refused = descriptors.refusal(both, 1) or ""
     assert refused.startswith("workloads.second: ")
     assert "those of the swarms before it included" in refused
+
+
+def test_a_program_that_writes_for_ever_fills_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(process, "MOST_LOG", 1_000_000)
+    log = tmp_path / "log"
+    program = process.Process(testbed.loopback(1)[0], ["yes", "a line"], log)
+    try:
+        while log.stat().st_size <= process.MOST_LOG:
+            time.sleep(0.01)
+        os.kill(program.pid, signal.SIGSTOP)
+        program.trim()
+        assert log.stat().st_size == 0
+        os.kill(program.pid, signal.SIGCONT)
+        while not log.stat().st_size:
+            time.sleep(0.01)
+    finally:
+        program.kill()
+    assert log.read_bytes()[:3] != b"\0\0\0", "there is no hole before what it goes on with"

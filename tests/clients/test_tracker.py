@@ -113,7 +113,7 @@ def test_opentracker_knows_the_torrent_when_it_is_made(tmp_path: Path):
         assert b"failure reason" in fetch(made.url, info_hash=bytes(20))
     finally:
         made.close()
-    assert not made.is_running()
+    assert made.failure() == "its thread has ended"
     listed = {it.setting for it in opentracker.unmet(Rules())}
     assert "tracker.seeds_to_seeds" in listed
     assert "tracker.default_peers" not in listed

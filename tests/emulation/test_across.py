@@ -114,8 +114,9 @@ def test_a_swarm_and_a_ping_on_two_nodes(
     assert {(row["from"], row["to"]) for row in probes} >= {("homes-1", "homes-2")}
 
 
+@pytest.mark.parametrize("victim", ["node", "lab"])
 def test_a_node_that_is_lost_fails_its_run(
-    shared: Path, tmp_path: Path, member: tuple[str, subprocess.Popen]
+    victim: str, shared: Path, tmp_path: Path, member: tuple[str, subprocess.Popen]
 ) -> None:
     shared.write_text(shared.read_text().replace('size = "1 MB"', 'size = "50 MB"'))
     words = ["run", str(shared), "--engine", "emulation", "--out", str(tmp_path / "e")]
@@ -126,15 +127,19 @@ def test_a_node_that_is_lost_fails_its_run(
     try:
         wait_for(lambda: len(labs(member[1].pid)) >= 2, "the other node has no lab")
         theirs = below(member[1].pid)
-        os.kill(member[1].pid, signal.SIGKILL)
+        os.kill(member[1].pid if victim == "node" else labs(member[1].pid)[1], signal.SIGKILL)
         _, said = run.communicate(timeout=120)
     finally:
         run.kill()
         run.wait()
-    assert run.returncode == 0, said
+    assert run.returncode == 1, said
     (row,) = open_results(tmp_path / "e").tables["runs"].to_pylist()
     assert row["outcome"] == "failed"
-    assert row["reason"].startswith(f"{member[0]}: ")
+    words = {
+        "node": "the connection ended: its member was ended, or the network between is gone",
+        "lab": "the process of the run was killed by SIGKILL (out of memory?)",
+    }
+    assert row["reason"].splitlines()[0] == f"{member[0]}: {words[victim]}"
     wait_for(lambda: not {*theirs} & processes().keys(), "a process is left")
 
 

@@ -50,7 +50,7 @@ def test_an_answer_that_nobody_waited_for_is_passed_over(tmp_path: Path) -> None
 def test_a_program_that_ends_is_named(tmp_path: Path) -> None:
     with (
         pretending(tmp_path, "") as program,
-        pytest.raises(ClusterError, match="EnOSlib ended: last words"),
+        pytest.raises(ClusterError, match=r"EnOSlib ended with status \d+: last words"),
     ):
         EnOSlib(program, tmp_path / "log", OPTIONS)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 
 from cyclopts import App
 
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import FAILED, StudyError, limit, refused
 from flashcrowd.extras import remedy
 
 
@@ -54,10 +55,6 @@ for _name, _help in {
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)
 app.command("flashcrowd.cli.utp:app", name="utp", help="Measure over real uTP connections.")
 
-FAILED = 1
-"""Exit status if the output cannot be written, also if its reader has gone."""
-
-
 ALLOCATIONS = 100_000
 """The garbage collector looks for circles after so many new objects (Python's own number is 700 or
 2000). What a command makes mostly lives to its end; to look at it again and again takes a fifth of
@@ -71,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     be written, 130 after Ctrl-C, 143 after SIGTERM.
     """
     open_streams()
+    # Where it may start no thread, OpenBLAS sends its own process SIGINT, as if somebody pressed
+    # Ctrl-C; what is computed with it here needs none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(ALLOCATIONS, 50, 50)
     with terminable():
         status = _status(arguments)
@@ -99,9 +99,17 @@ def _status(arguments: Sequence[str] | None) -> int:
         forget(sys.stdout)
         return FAILED
     except OSError as error:
+        if limit(error):
+            print(refused(error), file=sys.stderr)
+            return FAILED
         what = "the output cannot be written" if error.filename is None else error.filename
         print(f"{what}: {error.strerror or error}", file=sys.stderr)
         if error.filename is None:
             forget(sys.stdout)
+        return FAILED
+    except Exception as error:
+        if not limit(error):
+            raise
+        print(refused(error), file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) and not isinstance(result, bool) else 0

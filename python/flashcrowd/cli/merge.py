@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.cli import failed
 from flashcrowd.store import ResultsError
 from flashcrowd.store.merge import merge as put_together
 from flashcrowd.study.campaign import say
@@ -24,7 +25,7 @@ def merge(
     Nothing is written unless all runs are there, of one study and one version. Folders that were
     stopped on their way do as well.
 
-    Exit status: 0 done, 2 a run is missing, or a folder cannot be used.
+    Exit status: 0 done, 1 a run failed, 2 a run is missing, or a folder cannot be used.
     """
     try:
         results = put_together(out, [folder, *folders], say)
@@ -32,4 +33,4 @@ def merge(
         print(error, file=sys.stderr)
         return 2
     print(f"Results: {results.path}")
-    return 0
+    return failed.told(failed.reasons(results), len(results.manifest.runs))

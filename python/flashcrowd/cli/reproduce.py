@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
@@ -88,7 +89,11 @@ def reproduce(
         print(f"{error}\nFinished runs are kept.", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
     _show(found)
-    return 0
+    states = [
+        failed.told(failed.reasons(results), results.tables["runs"].num_rows, f" of study {study}")
+        for study, results in found.results
+    ]
+    return max(states, default=0)
 
 
 def _show(found: Reproduction) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from flashcrowd import reasons
+from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import (
     ENGINE_NAMES,
@@ -47,7 +48,7 @@ COMPARISON = "comparison"
 """The folder of the page that compares the engines, beside theirs."""
 
 UNFINISHED = 3
-"""Exit status with --strict if a run failed, stalled, is invalid, was cut off or lacks bytes."""
+"""Exit status with --strict if a run stalled, is invalid, was cut off or lacks bytes."""
 
 
 def run(
@@ -87,7 +88,7 @@ def run(
         bool,
         Parameter(
             negative=(),
-            help="Exit status 3 if a run failed, stalled, is invalid, was cut off, or did not "
+            help="Exit status 3 if a run stalled, is invalid, was cut off, or did not "
             "deliver everything.",
         ),
     ] = False,
@@ -115,9 +116,9 @@ def run(
     `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.
 
     Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
-    does not fit, or unusable folder, 3 with --strict if a run failed, stalled, is invalid, was cut
-    off, or did not deliver everything, with --expect 4 if an expectation is broken and 5 if none is
-    broken and one is undecided, 130 after Ctrl-C, 143 after SIGTERM.
+    does not fit, or unusable folder, 3 with --strict if a run stalled, is invalid, was cut off, or
+    did not deliver everything, with --expect 4 if an expectation is broken and 5 if none is broken
+    and one is undecided, 130 after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
     both, engine = engine == BOTH, registry.meant(engine, loaded.kinds)
@@ -179,6 +180,9 @@ def run(
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
     unfinished = [_warn(results, results.manifest.engine.name if both else "") for results in found]
+    # A program that crashed is no result, whatever is asked of those that there are.
+    if broken := failed.status([why for results in found for why in failed.reasons(results)]):
+        return broken
     if comparison:
         return comparison
     if strict and any(unfinished):

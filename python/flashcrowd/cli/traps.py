@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
@@ -116,7 +117,10 @@ def _emulated(names: Sequence[str], controllers: Sequence[str], out: Path, **mor
         printed.print(Text(words.beside_title(one)))
         printed.print(_table(list(words.BESIDE_HEADER), list(words.beside_rows(one))))
     print(f"Tables: {page}")
-    return 0
+    states = [
+        failed.told(one.failed, one.counts, f" of trap {one.simulated.trap.name}") for one in found
+    ]
+    return max(states, default=0)
 
 
 def _shares(text: str | None) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashcrowd.cli import failed
 from flashcrowd.cluster.place import Place, opened
 from flashcrowd.engines import Engine, registry
 from flashcrowd.store.results import Results
@@ -69,11 +70,11 @@ def share(
         )
         print(f"{text} is known looks at all runs", file=sys.stderr)
         return 2
-    runs = conduct_shard(campaign, engine, folder, pool, shard, not quiet, lines)
+    ends = conduct_shard(campaign, engine, folder, pool, shard, not quiet, lines)
     if not quiet:
-        print(f"Shard {shard}, {runs} of {len(campaign.manifest.runs)} runs: {folder}")
+        print(f"Shard {shard}, {len(ends)} of {len(campaign.manifest.runs)} runs: {folder}")
         print("With all shards: flashcrowd merge OUT FOLDER...")
-    return 0
+    return failed.told([why for outcome, why in ends if outcome == "failed"], len(ends))
 
 
 def on_nodes(

@@ -222,8 +222,11 @@ class Daemon(Client):
         return [] if self._process is None else self._process.last_lines()
 
     def _alive(self) -> None:
-        if self._process is not None and self._process.status() is not None and not self._left:
+        if self._process is None:
+            return
+        if self._process.status() is not None and not self._left:
             raise self.failure(self._process.how_it_ended())
+        self._process.trim()
 
     def _try(self, what: Callable[[], object]) -> None:
         try:

@@ -96,16 +96,16 @@ class OpenTracker:
         self.url = f"http://{place.address}:{port}/announce"
         deadline = time.monotonic() + LISTEN_S
         while not _knows(place, port, info_hash):
-            if time.monotonic() >= deadline or not self.is_running():
+            if time.monotonic() >= deadline or self.failure():
                 lines = "".join(f"\n  {line}" for line in self._process.last_lines())
                 ended = self._process.how_it_ended()
                 self.close()
                 raise ClientFailed(f"{NAME} on {place.name} does not answer: {ended}{lines}")
             time.sleep(0.02)
 
-    def is_running(self) -> bool:
-        """Whether its process runs."""
-        return self._process.status() is None
+    def failure(self) -> str:
+        """How its process ended; empty while it runs."""
+        return "" if self._process.status() is None else self._process.how_it_ended()
 
     def close(self) -> None:
         """End it."""

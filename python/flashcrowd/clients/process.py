@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flashcrowd.clients.place import Place, entered
+from flashcrowd.signals import how_it_ended
 
 _DYING_S = 0.5
 GRACE_S = 10.0
 """How long a program may take to end once it was asked to."""
 LAST_LINES = 12
+MOST_LOG = 16_000_000
+"""A program that has written so many bytes to its outputs begins anew."""
 
 
 class Process:
@@ -55,7 +58,9 @@ class Process:
         ids = [] if user is None else [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         self.log = log
         self._end: float | None = None
-        with log.open("wb") as out, entered(place.netns):
+        self._killed = False
+        # Appended to, so that what is dropped of it leaves no hole.
+        with log.open("ab") as out, entered(place.netns):
             self._popen = subprocess.Popen(
                 [setpriv, *ids, "--pdeathsig", "KILL", "--", *map(str, command)],
                 stdin=subprocess.DEVNULL,
@@ -86,15 +91,17 @@ class Process:
         status = self.status()
         if status is None:
             return "it runs"
-        if status >= 0:
-            return f"it ended with status {status}"
-        with contextlib.suppress(ValueError):
-            return f"it was ended by {signal.Signals(-status).name}"
-        return f"it was ended by signal {-status}"
+        return "it did not end, and was killed" if self._killed else f"it {how_it_ended(status)}"
 
     def last_lines(self) -> list[str]:
         """The last that it wrote."""
         return last_lines(self.log)
+
+    def trim(self) -> None:
+        """Drop what it has written if that is too much: its log may not fill the disk."""
+        with contextlib.suppress(OSError):
+            if self.log.stat().st_size > MOST_LOG:
+                os.truncate(self.log, 0)
 
     def end(self) -> None:
         """Ask it to end, by a signal."""
@@ -118,6 +125,7 @@ class Process:
     def kill(self) -> None:
         """End it, and what it started, at once."""
         if self.status() is None:
+            self._killed = True
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait()

@@ -438,8 +438,8 @@ class Swarm:
 
     def _look(self, seconds: float) -> None:
         """Look at every client, and account for the time since the last look."""
-        if self.tracker is not None and not self.tracker.is_running():
-            raise ClientFailed("the tracker does not run any more")
+        if self.tracker is not None and (why := self.tracker.failure()):
+            raise ClientFailed(f"the tracker on {self._tracker_place.name}: {why}")
         needed = self.others_miss or any(peer.is_missing for peer in self.peers)
         for peer in list(self.peers):
             client = peer.client

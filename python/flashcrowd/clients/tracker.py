@@ -191,9 +191,9 @@ class Tracker:
                 wanted=None if wanted is None else int(wanted),
             )
 
-    def is_running(self) -> bool:
-        """Whether it still answers."""
-        return self._thread.is_alive()
+    def failure(self) -> str:
+        """Why it answers no more; empty while it does."""
+        return "" if self._thread.is_alive() else "its thread has ended"
 
     def close(self) -> None:
         """Answer nobody any more."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.signals import how_it_ended
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -107,5 +108,9 @@ def _wait(client: Client, workers: subprocess.Popen[bytes], scratch: Path) -> No
         if workers.poll() is not None or time.monotonic() > end:
             said = (scratch / "log").read_text(encoding="utf-8", errors="replace").split("\n")
             last = next((line for line in reversed(said) if line.strip()), "they said nothing")
-            raise ClusterError(f"local workers did not start: {last.strip()}")
+            status = workers.poll()
+            late = (
+                f"none within {START_S:g} s" if status is None else f"dask {how_it_ended(status)}"
+            )
+            raise ClusterError(f"local workers did not start ({late}): {last.strip()}")
         time.sleep(0.05)

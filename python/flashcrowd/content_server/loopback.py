@@ -15,7 +15,6 @@ import select
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +27,7 @@ from flashcrowd.content_server.processor import Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
+from flashcrowd.errors import why
 
 MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""
@@ -51,8 +51,7 @@ def main() -> int:
         _say(run(asked["plan"], asked["seed"]))
         return 0
     except Exception as error:
-        known = isinstance(error, OSError)
-        _say({"failed": str(error) if known else "".join(traceback.format_exception(error))})
+        _say({"failed": why(error)})
         return 1
 
 

@@ -13,7 +13,7 @@ import selectors
 import socket
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from flashcrowd.emulation import joined, self_test
 from flashcrowd.emulation.card import card, differing
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.lab import MEET_S
-from flashcrowd.emulation.launch import LAB, LabHandle, last_lines, started
+from flashcrowd.emulation.launch import LAB, LabHandle, end_of, last_lines, messages, started
 from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
 from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
@@ -43,6 +43,8 @@ _CONNECT_S = 10.0
 _CARD_S = 60.0
 _BEAT_S = 1.0
 _LOOK_S = 0.1
+_LAB = f"the process of the run ({LAB})"
+_LOST = "the connection ended: its member was ended, or the network between is gone"
 
 
 def divided(plan: Mapping[str, Any], nodes: int) -> tuple[str, float]:
@@ -96,9 +98,11 @@ def in_labs(
         lab = stack.enter_context(started(LAB, errors))
         assert lab.stdin is not None
         assert lab.stdout is not None
-        nodes = [_Node("this machine", lab.stdin.fileno(), lab.stdout.fileno(), own.pop())]
+        ends = lab.stdin.fileno(), lab.stdout.fileno()
+        nodes = [_Node("this machine", *ends, own.pop(), lambda: f"{_LAB} {end_of(lab)}")]
         for member, other in zip(members, others, strict=True):
-            nodes.append(_Node(member, other.fileno(), other.fileno(), other.getpeername()[0]))
+            ends = other.fileno(), other.fileno()
+            nodes.append(_Node(member, *ends, other.getpeername()[0], lambda: _LOST))
         for number, node in enumerate(nodes):
             theirs = {**share, "node": number, "address": node.address}
             node.say({**order, "folder": None if number else str(folder), "share": theirs})
@@ -168,8 +172,11 @@ def _connected(member: str, programs: Set[str]) -> Iterator[socket.socket]:
 class _Node:
     """A lab, here or elsewhere."""
 
-    def __init__(self, name: str, to: int, back: int, address: str) -> None:
+    def __init__(
+        self, name: str, to: int, back: int, address: str, gone: Callable[[], str]
+    ) -> None:
         self.name, self.address = name, address
+        self._gone = gone
         self.heard = time.monotonic()
         self.done = False
         """Whether it has given its tables, after which it ends."""
@@ -203,10 +210,10 @@ class _Node:
         except OSError as error:
             raise EngineError(f"{self.name}: {error.strerror}") from None
         if not data:
-            raise EngineError(f"{self.name}: the lab ended without a word")
+            raise EngineError(f"{self.name}: {self._gone()}")
         self.heard = time.monotonic()
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        found, self._rest = messages(self._rest + data)
+        return found
 
 
 class _Ensemble:

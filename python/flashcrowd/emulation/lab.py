@@ -20,14 +20,13 @@ import os
 import resource
 import select
 import sys
-import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core, undelivered
+from flashcrowd import _core, signals, undelivered
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
@@ -38,6 +37,7 @@ from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.emulation.verdict import violations
+from flashcrowd.errors import why
 
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""
@@ -70,7 +70,7 @@ def main() -> int:
         return 1
     if child:
         _, status = os.waitpid(child, 0)
-        return os.waitstatus_to_exitcode(status)
+        return signals.end_by(os.waitstatus_to_exitcode(status))
     os._exit(_first(asked, share))
 
 
@@ -101,9 +101,7 @@ def _first(asked: Mapping[str, Any], share: Share | None) -> int:
         _say({"tables": work(plan, asked["seed"], folder, way, share)})
         return 0
     except Exception as error:
-        known = isinstance(error, OSError)
-        words = str(error) if known else "".join(traceback.format_exception(error))
-        _say({"failed": words})
+        _say({"failed": why(error)})
         return 1
     finally:
         sys.stdout.flush()

@@ -17,9 +17,12 @@ from flashcrowd.emulation import taps
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
+from flashcrowd.signals import how_it_ended
 
 LAB = "flashcrowd.emulation.lab"
 """The module that plays a run in its network."""
+DYING_S = 5.0
+"""A process that has closed its output has ended within this, or never will."""
 _LOOK_S = 0.1
 _LAST_LINES = 12
 
@@ -89,11 +92,11 @@ def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> dict
     """
     with tempfile.TemporaryFile() as errors, started(module, errors) as process:
         answer = _attend(process, asked, handle)
-        process.kill()
-        process.wait()
         if "tables" in answer:
+            process.kill()  # it has said all
             return answer
-        why = answer.get("failed") or f"{module} ended without a word"
+        ended = end_of(process)
+        why = answer.get("failed") or f"the process of the run ({module}) {ended}"
         raise EngineError("\n  ".join([why.strip(), *last_lines(errors)]))
 
 
@@ -111,6 +114,31 @@ def started(module: str, errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]
             yield process
         finally:
             process.kill()
+
+
+def end_of(process: subprocess.Popen[bytes]) -> str:
+    """How a process ended that says no more, in words that follow its name."""
+    try:
+        return how_it_ended(process.wait(DYING_S))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return "closed its output, did not end, and was killed"
+
+
+def messages(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
+    """The messages of a lab in what it has written, and the rest behind the last of them.
+
+    What a library prints there, or a process leaves that dies in the middle of a line, is none.
+    """
+    *lines, rest = data.split(b"\n")
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                found.append(said)
+    return found, rest
 
 
 def last_lines(errors: IO[bytes]) -> list[str]:
@@ -140,8 +168,7 @@ def _attend(
             data = os.read(process.stdout.fileno(), 1 << 20)
             if not data:
                 return last
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                last = json.loads(line)
+            found, rest = messages(rest + data)
+            for last in found:
                 if not asked.get("probe"):
                     handle.progress = last.get("progress", handle.progress)

@@ -19,6 +19,7 @@ from contextlib import suppress
 from flashcrowd.emulation.card import card
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
+from flashcrowd.signals import how_it_ended
 
 SECRET = "FLASHCROWD_SECRET"
 """The variable with the secret."""
@@ -105,7 +106,11 @@ def _serve(connection: socket.socket, secret: str) -> None:
                 stdout=connection.fileno(),
                 process_group=0,
             )
-            lab.wait()
+            status = lab.wait()
+            if status:
+                # Whatever it said itself comes first; half a line may stand there.
+                words = f"the process of the run {how_it_ended(status)}"
+                connection.sendall(b"\n" + json.dumps({"failed": words}).encode() + b"\n")
 
 
 if __name__ == "__main__":

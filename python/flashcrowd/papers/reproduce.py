@@ -14,6 +14,7 @@ from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Item, Paper
+from flashcrowd.report.source import Source
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class Reproduction:
         page: path of the report.
         simulated: what the simulation says of the same studies, where real programs ran them.
         distances: how far both are from each other then, study by study.
+        results: of each study, by its name; of both engines where two ran it.
     """
 
     judged: list[Judged]
     page: Path
     simulated: list[Judged] | None = None
     distances: list[Distance] = field(default_factory=list)
+    results: list[tuple[str, Source]] = field(default_factory=list)
 
 
 def reproduce(
@@ -106,7 +109,9 @@ def reproduce(
     simulated = paper_page.judged_by(chosen, beside) if beside else None
     distances = distance.between(beside, evidence, real) if beside else []
     written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
-    return Reproduction(judged, written, simulated, distances)
+    ran = [it for each in (beside, evidence) if each for it in each.studies.values()]
+    results = [(it.name, it.results) for it in ran]
+    return Reproduction(judged, written, simulated, distances, results)
 
 
 def _needed(

@@ -185,8 +185,8 @@ class Batch:
                 found[name] = (rows, lists.offsets.to_numpy())
         return found
 
-    def outcomes(self) -> list[str]:
-        """How each run ended, see `schema.RUNS`.
+    def ends(self) -> list[tuple[str, str]]:
+        """How each run ended, and why, see `schema.RUNS`.
 
         Raises:
             DamagedResults: it is not what was written.
@@ -194,7 +194,7 @@ class Batch:
         """
         with self._opened() as file:
             rows = file.read(columns=["run"]).column("run").to_pylist()
-        return [row["outcome"] for (row,) in rows]
+        return [(row["outcome"], row["reason"]) for (row,) in rows]
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:

@@ -220,6 +220,16 @@ class Folder:
         atomic.write_bytes(path, data)
         self._enter(path, cards)
 
+    def ends(self, runs: Sequence[Run]) -> list[tuple[str, str]]:
+        """How each of these finished runs ended, and why, see `schema.RUNS`.
+
+        Raises:
+            ResultsError: a file of runs cannot be read.
+        """
+        places = [self.places[run] for run in runs]
+        found = {file: Batch(file).ends() for file in {place.file for place in places}}
+        return [found[place.file][place.row] for place in places]
+
     def _look(self) -> None:
         """Enter what the files of finished runs hold; the runs of a damaged one are missing.
 
@@ -245,7 +255,7 @@ class Folder:
 
 def _is_invalid(place: Place) -> bool:
     """Whether a finished run kept no promise of its engine."""
-    return Batch(place.file).outcomes()[place.row] == "invalid"
+    return Batch(place.file).ends()[place.row][0] == "invalid"
 
 
 def _turned(file: Path, digest: str | None) -> bool:

@@ -120,8 +120,8 @@ def conduct_shard(
     progress: bool = False,
     lines: Lines | None = None,
     tell: Tell = say,
-) -> int:
-    """Do those runs of a shard that the folder does not have; gives how many the shard has.
+) -> list[tuple[str, str]]:
+    """Do those runs of a shard that the folder does not have; how each of the shard ended, and why.
 
     The folder is that of the whole study, unfinished: `store.merge` puts such folders together.
     The rest is as with `conduct`.
@@ -143,7 +143,7 @@ def conduct_shard(
         ):
             pool.execute(engine, todo, folder.add, watch)
             kept |= engine.finish()
-    return len(wanted)
+        return folder.ends(wanted)
 
 
 def _conduct(

@@ -6,6 +6,7 @@ import sys
 import time
 
 from flashcrowd.engines import Engine, EngineError, RunHandle
+from flashcrowd.errors import why
 from flashcrowd.study.pool import Done, Job
 
 
@@ -20,14 +21,17 @@ def carry_out(engine: Engine, job: Job, handle: RunHandle, worker: int) -> Done:
 
     Raises:
         Cancelled: the handle was used.
-        EngineError: the engine failed; the message names the run.
+        EngineError: the engine failed, or the system refused it memory, a thread or a file; the
+            message names the run.
     """
+    place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
     begin = time.perf_counter()
     try:
         tables = engine.run(job.plan, job.run.seed, handle)
     except EngineError as error:
-        place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
         raise type(error)(f"{place}: {error}") from error
+    except (MemoryError, OSError) as error:
+        raise EngineError(f"{place}: {why(error)}") from error
     wall_s = time.perf_counter() - begin
     cost = {"wall_s": wall_s, "worker": worker, "peak_bytes": _peak_bytes()}
     return Done(job.run, tables, cost)

@@ -27,9 +27,12 @@ from pathlib import Path
 
 from flashcrowd.emulation.member import SECRET, parsed
 from flashcrowd.engines import EngineError, registry
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import FAILED, StudyError
+from flashcrowd.signals import how_it_ended
 from flashcrowd.store import IncompleteResults, ResultsError, atomic
 from flashcrowd.store import open as open_results
+from flashcrowd.store.manifest import Manifest
+from flashcrowd.store.shard import Shard
 
 LEASE_S = 180.0
 """A node works on for so long after it was last asked, in seconds."""
@@ -142,9 +145,11 @@ def work() -> None:
         state = replace(state, finished=before)
         if lease.over:
             break
-        if status:
+        # A run that failed is one that was carried out: the shard has its row.
+        if status and not (status == FAILED and _is_whole(shard)):
             lines = [line for line in _log().splitlines() if line.strip()][-LAST_LINES:]
-            state = replace(state, failure="; ".join(lines) or f"exit status {status}")
+            words = [f"flashcrowd run {how_it_ended(status)}"] if status < 0 or not lines else []
+            state = replace(state, failure="; ".join([*words, *lines]))
             break
     pack(Path(ANSWER), Path(PARTS))
     _write(replace(state, ended=True))
@@ -163,7 +168,10 @@ def _wait_for_others(lease: _Lease) -> State:
         while member.poll() is None and not lease.over:
             _write(State())
             time.sleep(LOOK_S)
-        return State() if lease.over else State(failure=_log().strip() or "it ended by itself")
+        if lease.over:
+            return State()
+        ended = f"the member {how_it_ended(member.wait())}"
+        return State(failure="; ".join([ended, *_log().split("\n")[-LAST_LINES:]]).strip("; "))
     finally:
         _end(member)
 
@@ -250,6 +258,16 @@ def _kept(folder: Path) -> int:
         return error.done
     except ResultsError:
         return 0
+
+
+def _is_whole(shard: str) -> bool:
+    """Whether all runs of a shard are kept."""
+    folder = Path(PARTS) / folder_of(shard)
+    try:
+        wanted = Shard.parse(shard).of_runs(Manifest.read(folder).runs)
+    except ResultsError:
+        return False
+    return _kept(folder) == len(wanted)
 
 
 def _write(state: State) -> None:

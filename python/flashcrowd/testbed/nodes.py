@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.signals import how_it_ended
+from flashcrowd.study.progress import say
 from flashcrowd.testbed.options import Options
 
 NAME = "{{ inventory_hostname }}"
@@ -19,6 +21,7 @@ NAME = "{{ inventory_hostname }}"
 
 RELEASE_S = 120.0
 """How long a testbed has to take its nodes back, in seconds."""
+_DYING_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,11 @@ class EnOSlib:
         if answer is None:
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
             last = next((it.strip() for it in reversed(lines) if it.strip()), "it said nothing")
-            raise ClusterError(f"EnOSlib ended: {last}")
+            with suppress(subprocess.TimeoutExpired):
+                self._driver.wait(_DYING_S)
+            status = self._driver.poll()
+            ended = "closed its output" if status is None else how_it_ended(status)
+            raise ClusterError(f"EnOSlib {ended}: {last}")
         if "error" in answer:
             raise ClusterError(f"EnOSlib: {answer['error']}")
         return answer
@@ -150,8 +157,12 @@ def reserved(options: Options) -> Iterator[EnOSlib]:
             with suppress(BrokenPipeError):
                 driver.stdin.close()  # the driver gives the nodes back
             try:
-                driver.wait(RELEASE_S)
+                status = driver.wait(RELEASE_S)
+                ended = how_it_ended(status) if status else ""
             except subprocess.TimeoutExpired:
                 driver.kill()
                 driver.wait()
+                ended = f"did not end within {RELEASE_S:g} s"
+            if ended and not options.keep:
+                say(f"EnOSlib {ended}: see whether nodes are still reserved")
             driver.stdout.close()

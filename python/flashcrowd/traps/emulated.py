@@ -61,6 +61,7 @@ class Beside:
         means: what each showed, simulated and emulated, by its name: a limit or a controller.
         counts: how many emulated runs there are.
         invalid: why runs of them are invalid, a reason each.
+        failed: why runs of them failed, a reason each.
     """
 
     simulated: Verdicts
@@ -69,6 +70,7 @@ class Beside:
     means: dict[str, tuple[Means, Means]]
     counts: int
     invalid: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 def study(
@@ -199,10 +201,10 @@ def _beside(
 ) -> Beside:
     runs = results.tables["runs"]
     outcomes, reasons = (tables.strings(runs, name) for name in ("outcome", "reason"))
+    failed = [why for how, why in zip(outcomes, reasons, strict=True) if how == "failed"]
     names = [f"{100 * share:g} %" for share in shares] + list(controllers)
     points = seen.read(one, results)
     if (missing := [name for index, name in enumerate(names) if not points.get(index)]) != []:
-        failed = [why for how, why in zip(outcomes, reasons, strict=True) if how == "failed"]
         raise EngineError(f"trap {one.name}: no run of {', '.join(missing)}: {'; '.join(failed)}")
     there = seen.read(one, source)
     # The simulation has every limit, and then the same controllers.
@@ -215,7 +217,7 @@ def _beside(
     invalid = [why for how, why in zip(outcomes, reasons, strict=True) if how == "invalid"]
     begins = dataclasses.replace(one, begin_s=_begin_s(one, points[0]))
     emulated = outcome.judge(begins, results, controllers, shares)
-    return Beside(simulated, emulated, program, means, len(outcomes), tuple(invalid))
+    return Beside(simulated, emulated, program, means, len(outcomes), tuple(invalid), tuple(failed))
 
 
 def _begin_s(one: Trap, runs: Sequence[Seen]) -> float:
