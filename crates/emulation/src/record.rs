@@ -128,10 +128,9 @@ impl Recorder {
         let every = series.spec.every_ns;
         for link in 0..series.last.len() as u32 {
             let shared = topology.link_mut(link);
-            if shared.is_elsewhere() {
+            if shared.is_elsewhere() || !shared.is_rated() {
                 continue;
             }
-            let rated = shared.is_rated();
             let value = match series.spec.what {
                 Sampled::QueuePackets => f64::from(shared.queued_packets(now)),
                 Sampled::QueueDelay => shared.queueing_delay(now).seconds(),
@@ -141,9 +140,7 @@ impl Recorder {
                     bits.saturating_sub(before) as f64 / every.seconds()
                 }
             };
-            if rated {
-                self.rows.push((task as usize, link, now, value));
-            }
+            self.rows.push((task as usize, link, now, value));
         }
         every
     }

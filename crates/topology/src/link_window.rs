@@ -19,8 +19,6 @@ struct Reading {
     sent: Sent,
     /// What it could have carried.
     offered_bits: f64,
-    /// How long it had no rate.
-    unrated: Span,
 }
 
 /// What a link did in some time.
@@ -41,7 +39,7 @@ pub struct LinkUse {
     /// Most packets that ever waited.
     pub max_packets: u32,
     /// Bits that left it over those that its rates and traces allowed, from 0 to 1; `None` for a link
-    /// without a rate, were it for a part of the time, and where nothing was allowed.
+    /// without a rate, and where nothing was allowed.
     pub utilisation: Option<f64>,
 }
 
@@ -50,7 +48,6 @@ fn read<K>(link: &SharedLink<K>, now: Time) -> Reading {
         counters: link.counters(),
         sent: link.sent(now),
         offered_bits: link.offered_bits(now),
-        unrated: link.unrated(now),
     }
 }
 
@@ -94,7 +91,6 @@ impl LinkWindow {
 /// What a link did between two readings.
 fn used(over: Span, begin: &Reading, end: &Reading) -> LinkUse {
     let offered_bits = end.offered_bits - begin.offered_bits;
-    let rated = end.unrated == begin.unrated && offered_bits > 0.0;
     // After a change in transmission, bits are whole again.
     let bits = end.sent.bits.saturating_sub(begin.sent.bits);
     let came = end.counters.packets - begin.counters.packets;
@@ -108,6 +104,6 @@ fn used(over: Span, begin: &Reading, end: &Reading) -> LinkUse {
         mean_wait_s: (came > 0).then(|| Span::from_nanos(waited).seconds() / came as f64),
         max_packets: end.counters.max_packets,
         // Instants are whole nanoseconds, so that a full link may be a hair above 1.
-        utilisation: rated.then(|| (bits as f64 / offered_bits).min(1.0)),
+        utilisation: (offered_bits > 0.0).then(|| (bits as f64 / offered_bits).min(1.0)),
     }
 }

@@ -27,8 +27,6 @@ struct Offered {
     before: f64,
     /// Since when it has had that.
     since: Time,
-    /// How long it had neither before.
-    unrated: Span,
 }
 
 impl Offered {
@@ -40,16 +38,11 @@ impl Offered {
         self.before + traced.unwrap_or(rate * over.seconds())
     }
 
-    fn unrated(self, conditions: &Conditions, now: Time) -> Span {
-        let here = if conditions.is_rated() { Span::ZERO } else { now.since(self.since) };
-        self.unrated + here
-    }
-
     /// From now on it has another rate or trace.
     fn changed(self, now: Time, old: &Conditions, new: &Conditions) -> Offered {
         let at_once = new.trace.as_ref().map_or(0.0, Trace::bits_at_once);
         let before = self.bits(old, now) + at_once;
-        Offered { before, since: now, unrated: self.unrated(old, now) }
+        Offered { before, since: now }
     }
 }
 
@@ -73,7 +66,7 @@ impl<K> SharedLink<K> {
             decides: conditions.queue.is_managed(),
             conditions,
             drawn,
-            offered: Offered { before: 0.0, since: Time::START, unrated: Span::ZERO },
+            offered: Offered { before: 0.0, since: Time::START },
             direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
             elsewhere: false,
@@ -120,10 +113,6 @@ impl<K> SharedLink<K> {
     /// Bits that it could have carried by now, at its rates and as its traces say.
     pub fn offered_bits(&self, now: Time) -> f64 {
         self.offered.bits(&self.conditions, now)
-    }
-    /// How long it had neither a rate nor a trace by now: packets never wait then.
-    pub fn unrated(&self, now: Time) -> Span {
-        self.offered.unrated(&self.conditions, now)
     }
     /// How long a packet that comes now would wait in a first-in-first-out queue of that length.
     pub fn queueing_delay(&self, now: Time) -> Span {

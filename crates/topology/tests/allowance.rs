@@ -18,8 +18,6 @@ enum Event {
     Rate(u64),
     /// It follows the trace of this number.
     Trace(u32),
-    /// It has neither.
-    Unrated,
     /// Nothing but a look at it.
     Look,
 }
@@ -76,7 +74,6 @@ impl Line {
             }
             Event::Rate(bps) => self.change(now, Rate::from_bps(bps), None),
             Event::Trace(number) => self.change(now, None, Some(number)),
-            Event::Unrated => self.change(now, None, None),
             Event::Look => {}
         }
     }
@@ -112,12 +109,11 @@ fn traces() -> impl Strategy<Value = Trace> {
     prop_oneof![rates, bursts]
 }
 
-fn events(unrated: bool) -> impl Strategy<Value = Vec<(u64, Event)>> {
+fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     let event = prop_oneof![
         4 => (1u32..30, 40u32..3000).prop_map(|(count, bytes)| Event::Packets(count, bytes)),
         1 => (10_000u64..20_000_000).prop_map(Event::Rate),
         1 => (0u32..3).prop_map(Event::Trace),
-        u32::from(unrated) => Just(Event::Unrated),
         2 => Just(Event::Look),
     ];
     // Milliseconds and odd nanoseconds after the event before: often at one instant, or at one of a trace.
@@ -141,7 +137,7 @@ proptest! {
         rate in 10_000u64..20_000_000,
         queue in queues(),
         traces in prop::collection::vec(traces(), 3),
-        events in events(false),
+        events in events(),
         marks in (0usize..60, 0usize..60),
     ) {
         let mut line = Line::new(rate, queue, &traces);
@@ -198,7 +194,7 @@ proptest! {
         rate in 10_000u64..20_000_000,
         queue in queues(),
         traces in prop::collection::vec(traces(), 3),
-        events in events(true),
+        events in events(),
     ) {
         let mut line = Line::new(rate, queue, &traces);
         let mut now = Time::START;
@@ -213,10 +209,8 @@ proptest! {
         let link = line.topology.link(0);
         let (sent, counted) = (link.sent(now), link.counters());
         prop_assert_eq!((sent.packets, sent.bytes, sent.bits), (counted.packets, counted.bytes, counted.bytes * 8));
-        let unrated = events.iter().any(|(_, event)| matches!(event, Event::Unrated));
         let used = LinkWindow::new(None).used(0, link, now);
         prop_assert_eq!(used.packets, counted.packets);
-        prop_assert!(unrated || used.utilisation.is_some());
-        prop_assert!(link.unrated(now).is_zero() || used.utilisation.is_none());
+        prop_assert!(used.utilisation.is_some());
     }
 }

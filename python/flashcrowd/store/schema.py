@@ -512,8 +512,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         its discipline decides, over those that left the queue); null if there were none
     max_queue_packets | count | packets | most packets that ever waited
     utilisation | real? | 0 to 1 | bits that left the link, of a packet in transmission those sent,
-        over the bits that its rates and traces allowed in the run or the window; null if it had no
-        rate for any part of that time, or if nothing was allowed
+        over the bits that its rates and traces allowed in the run or the window; null for a link
+        without a rate, or if nothing was allowed
 """),
         ),
         Layout(

@@ -128,8 +128,8 @@ pub(crate) enum Sample {
     Level(f64),
     /// A count of bytes, recorded as the bits per second since the last sample.
     Bytes(u64),
-    /// The same of the bits that have left a link; not recorded while it has no rate.
-    Sent { bits: u64, rated: bool },
+    /// A count of bits, recorded so too.
+    Bits(u64),
 }
 
 /// Writes out the applications by number, and passes what the run calls to the one that is meant. The

@@ -1,5 +1,4 @@
 use crate::apps::{AnyApp, App, Sample, World};
-use crate::kernel::Link;
 use crate::table::{Column, Table, names};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Sampled, Series};
@@ -45,13 +44,7 @@ impl Sampler {
             let value = match value {
                 Sample::Level(level) => level,
                 Sample::Bytes(bytes) => rate(last, place, bytes * 8, *every),
-                Sample::Sent { bits, rated } => {
-                    let value = rate(last, place, bits, *every);
-                    if !rated {
-                        continue;
-                    }
-                    value
-                }
+                Sample::Bits(bits) => rate(last, place, bits, *every),
             };
             self.rows.push(Row { what: *what, source, at: world.now, value });
         }
@@ -101,17 +94,16 @@ fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sa
 fn links(world: &mut World, what: Sampled) -> Vec<(u32, Sample)> {
     let now = world.now;
     let indexed = (0u32..).zip(world.network.links());
-    if what == Sampled::LinkRate {
-        let sent = |link: &Link| Sample::Sent { bits: link.sent(now).bits, rated: link.is_rated() };
-        return indexed.map(|(index, link)| (index, sent(link))).collect();
-    }
     let rated: Vec<u32> =
         indexed.filter(|(_, link)| link.is_rated()).map(|(index, _)| index).collect();
     let mut value = |link: u32| match what {
-        Sampled::QueuePackets => f64::from(world.network.queued_packets(link, now)),
-        _ => world.network.link(link).queueing_delay(now).seconds(),
+        Sampled::QueuePackets => Sample::Level(f64::from(world.network.queued_packets(link, now))),
+        Sampled::QueueDelay => {
+            Sample::Level(world.network.link(link).queueing_delay(now).seconds())
+        }
+        _ => Sample::Bits(world.network.link(link).sent(now).bits),
     };
-    rated.into_iter().map(|link| (link, Sample::Level(value(link)))).collect()
+    rated.into_iter().map(|link| (link, value(link))).collect()
 }
 
 /// The name of the link, flow or swarm that a series is about.
