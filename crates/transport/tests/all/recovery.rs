@@ -648,6 +648,38 @@ fn a_late_original_of_a_timed_out_segment_does_not_count_as_its_retransmission()
     }
 }
 
+/// Ten in flight, and the first three look lost. Then the original of the first arrives after all: an acknowledgement
+/// up to the second that echoes a time from before the retransmissions. `true`: it says what the retransmission said.
+fn partly_late(config: Config, retransmission: bool) -> Script {
+    let config =
+        Config { timestamps: true, mtu_bytes: 1052, initial_window_segments: 10, ..config };
+    let mut script = Script::new(config, RTT);
+    script.write(20_000);
+    let first = script.poll();
+    script.quiet(100).sack(0, &[(3000, 10_000)]);
+    let again: Vec<_> = script.poll();
+    let lost = again.iter().filter(|segment| segment.seq < 3000).count();
+    assert!(lost > 0 && !first.is_empty(), "{again:?}");
+    script.quiet(10);
+    script.echo = if retransmission { again[0].timestamp } else { first[0].timestamp };
+    script.sack(1000, &[(3000, 10_000)]);
+    script
+}
+
+/// Linux: tcp_try_undo_partial. A late original in the middle of a recovery shows reordering. While other
+/// retransmissions are under way the recovery goes on, but retransmits nothing for this acknowledgement; Linux 2.6 took
+/// the reduction back at once.
+#[test]
+fn a_late_original_in_a_recovery_shows_reordering() {
+    let mut late = partly_late(linux(), false);
+    let sent = late.sent();
+    assert!(sent.iter().all(|(seq, _)| *seq >= 10_000), "{sent:?}");
+    assert_eq!((late.stats().undone, late.stats().reordering), (0, 10));
+    assert_eq!(partly_late(linux(), true).stats().reordering, 3);
+    let old = partly_late(profile(profiles::linux_2_6()), false);
+    assert_eq!((old.stats().undone, old.stats().recoveries), (1, 1));
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 

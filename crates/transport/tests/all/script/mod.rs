@@ -14,6 +14,8 @@ pub struct Script {
     window: u32,
     /// The client's next offset.
     seq: u64,
+    /// What its segments echo, in microseconds, where the configuration has timestamps.
+    pub echo: u32,
 }
 
 /// A profile with 1000-byte segments, no timestamps, and buffers that never matter.
@@ -35,9 +37,10 @@ impl Script {
     pub fn new(config: Config, rtt: Span) -> Script {
         let config = Arc::new(config);
         let mut now = Time::START;
+        let stamps = if config.timestamps { Flags::TIMESTAMPS } else { Flags::default() };
         let syn = Segment {
-            flags: Flags::SYN | Flags::SACK_PERMITTED | Flags::WINDOW_SCALE,
-            mss: 1000,
+            flags: Flags::SYN | Flags::SACK_PERMITTED | Flags::WINDOW_SCALE | stamps,
+            mss: if config.timestamps { 1012 } else { 1000 },
             window: 65_535,
             ..Segment::default()
         };
@@ -46,7 +49,7 @@ impl Script {
         assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
         assert_eq!(server.poll_transmit(now), None);
         now += rtt;
-        let mut script = Script { now, server, config, window: 1 << 20, seq: 0 };
+        let mut script = Script { now, server, config, window: 1 << 20, seq: 0, echo: 0 };
         script.ack(0);
         assert_eq!(script.sent(), []);
         assert!(script.server.is_established());
@@ -93,7 +96,8 @@ impl Script {
             seq: self.seq,
             ack,
             window: self.window,
-            flags: Flags::ACK,
+            flags: if self.config.timestamps { Flags::ACK | Flags::TIMESTAMPS } else { Flags::ACK },
+            echo: self.echo,
             mss: 1000,
             ..Segment::default()
         };
