@@ -156,6 +156,7 @@ questions: build ## Run the studies of docs/questions again, and write what they
 
 needs: build ## What check predicts beside what runs take: measure, fit its costs, write benches/needs/README.md (minutes)
 	$(BIN)/python -m benches.needs
+	@$(MAKE) --no-print-directory build
 
 docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
 	@$(UV) sync --locked --quiet --extra report --group docs
