@@ -2,8 +2,9 @@ use super::config::{BARE_HEADER_BYTES, Config};
 use super::ecn::{Echo, Feedback};
 use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
-use super::sender::{Burst, Sender, clock};
+use super::sender::{Burst, Sender};
 use super::state::{CloseReason, LossTimer, State, Stats};
+use super::timestamp::clock;
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 use super::flight::{EVER_RETRANSMITTED, Sent};
-use super::sender::clock;
+use super::timestamp::{clock, is_before};
 use flashcrowd_base::Time;
 
 /// What one acknowledgement delivered.
@@ -75,10 +75,4 @@ impl Delivery {
     pub(super) fn reorder(&mut self, seq: u64) {
         self.reordered = Some(self.reordered.map_or(seq, |lowest| lowest.min(seq)));
     }
-}
-
-/// Whether one reading of the timestamp clock is earlier than another; it wraps.
-#[inline]
-pub(super) fn is_before(reading: u32, other: u32) -> bool {
-    (reading.wrapping_sub(other) as i32) < 0
 }

@@ -32,6 +32,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod state;
+mod timestamp;
 
 pub use config::{
     Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RightSizing, RtoFloor,

@@ -3,7 +3,7 @@ use super::delayed_ack::DelayedAckState;
 use super::reassembly::Reassembly;
 use super::rtt::RoundTrip;
 use super::segment::{Flags, Segment};
-use super::sender::clock;
+use super::timestamp::clock;
 use flashcrowd_base::Time;
 
 /// Windows without scaling.

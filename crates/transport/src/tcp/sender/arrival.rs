@@ -1,9 +1,10 @@
-use super::{DUPLICATES, NO_TLP, Sender, Timer, clock};
+use super::{DUPLICATES, NO_TLP, Sender, Timer};
 use crate::congestion::{Ack, Controller};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::delivery::Delivery;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::timestamp::clock;
 use flashcrowd_base::{Span, Time};
 
 /// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.

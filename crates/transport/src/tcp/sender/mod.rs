@@ -417,9 +417,3 @@ impl Sender {
         self.board.capacity()
     }
 }
-
-/// The sender's clock in the timestamp option: microseconds, wrapping.
-#[inline]
-pub(super) fn clock(now: Time) -> u32 {
-    (now.nanos() / 1000) as u32
-}

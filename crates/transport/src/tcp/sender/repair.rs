@@ -1,12 +1,13 @@
 use super::{DUPLICATES, NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
-use crate::tcp::delivery::{Delivery, is_before};
+use crate::tcp::delivery::Delivery;
 use crate::tcp::dsack::Dsack;
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
 use crate::tcp::scoreboard::Criterion;
 use crate::tcp::segment::Segment;
+use crate::tcp::timestamp::is_before;
 use flashcrowd_base::{Span, Time};
 
 /// Finding losses, and the episodes of fast recovery.

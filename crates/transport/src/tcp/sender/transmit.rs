@@ -1,10 +1,11 @@
-use super::{Burst, Sender, Timer, clock};
+use super::{Burst, Sender, Timer};
 use crate::congestion::Controller;
 use crate::pacing::{fq_rate, quantum_bytes};
 use crate::tcp::config::{Config, Nagle};
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Flags;
+use crate::tcp::timestamp::clock;
 use flashcrowd_base::{Span, Time};
 
 /// How long a super-segment waits to become longer (Linux 2.6: a tick).
