@@ -1,0 +1,15 @@
+//! The clock of the timestamp option (RFC 7323): microseconds, wrapping.
+
+use flashcrowd_base::Time;
+
+/// What the clock shows.
+#[inline]
+pub(super) fn clock(now: Time) -> u32 {
+    (now.nanos() / 1000) as u32
+}
+
+/// Whether one reading is earlier than another.
+#[inline]
+pub(super) fn is_before(reading: u32, other: u32) -> bool {
+    (reading.wrapping_sub(other) as i32) < 0
+}
