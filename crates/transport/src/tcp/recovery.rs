@@ -56,7 +56,8 @@ impl Recovery {
         hold: false,
     };
 
-    /// Fast recovery begins: from `prior` the window is to come down to `target`.
+    /// Fast recovery begins: from `prior` the window is to come down to `target`. What was retransmitted before and is
+    /// still under way keeps its stamp (`forget_retransmissions`): its acknowledgement is not that of an original.
     pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, recover: u64) {
         *self = Recovery {
             recover,
@@ -65,14 +66,20 @@ impl Recovery {
             prior,
             force: true,
             can_undo: true,
+            retrans_stamp: self.retrans_stamp,
             ..Recovery::NONE
         };
     }
 
+    /// Nothing that was retransmitted is under way (Linux: tcp_any_retrans_done, tcp_try_to_open).
+    pub(super) fn forget_retransmissions(&mut self) {
+        self.retrans_stamp = None;
+    }
+
     /// The timer has fired.
     pub(super) fn time_out(&mut self, recover: u64, keep_undo: bool) {
-        let (retrans_stamp, can_undo) =
-            if keep_undo { (self.retrans_stamp, self.can_undo) } else { (None, true) };
+        let retrans_stamp = self.retrans_stamp;
+        let can_undo = !keep_undo || self.can_undo;
         *self = Recovery { recover, retrans_stamp, can_undo, force: true, ..Recovery::NONE };
     }
 

@@ -190,6 +190,7 @@ impl Sender {
             (self.repairs.recovery.recover, self.repairs.recovery.force) = (self.snd_nxt, true);
             return;
         }
+        self.forget_old_retransmissions();
         let prior = self.controller.window();
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
@@ -202,6 +203,15 @@ impl Sender {
         );
         self.cwr_due = self.feedback == Feedback::Classic;
         self.board.dsack_mut().begin(self.snd_una);
+    }
+
+    /// An episode begins: its first retransmission is the first, unless one of the last episode is under way. A probe
+    /// of the tail that is under way belongs to no episode (Linux: tcp_send_loss_probe).
+    pub(super) fn forget_old_retransmissions(&mut self) {
+        let probe = u32::from(self.tlp_is_retrans) * u32::from(self.mss);
+        if self.board.marked_bytes().retransmitted <= probe {
+            self.repairs.recovery.forget_retransmissions();
+        }
     }
 
     /// A loss now is a loss at the whole window if windows only grow when they are used.

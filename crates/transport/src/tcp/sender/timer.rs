@@ -124,6 +124,9 @@ impl Sender {
         }
         self.duplicates = 0;
         let before = self.loss(config);
+        if !again {
+            self.forget_old_retransmissions();
+        }
         self.board.lose_all(since);
         if self.paced.is_some() {
             self.report_losses(now);
