@@ -151,7 +151,8 @@ def test_a_crash_is_told_with_the_last_lines(tmp_path: Path):
         try:
             client = swarm.peers[0].client
             assert client is not None
-            client.kill()
+            assert client.pid is not None
+            os.killpg(client.pid, signal.SIGKILL)
             time.sleep(0.2)
             with pytest.raises(ClientFailed, match=r"(?s)aria2 on h0: .*SIGKILL.*listening on"):
                 swarm.step()

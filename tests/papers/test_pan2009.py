@@ -220,10 +220,10 @@ def test_a_client_is_called_by_its_limiter_and_not_by_its_name() -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The figures about one line, with two repeats."""
+    """The figures about one line, with three repeats."""
     folder = tmp_path_factory.mktemp("pan2009")
     only = ["figures-2-3", "figure-4", "causes"]
-    reproduce("pan2009", folder, quick=True, only=only, repeats=2)
+    reproduce("pan2009", folder, quick=True, only=only, repeats=3)
     return folder
 
 
@@ -244,7 +244,7 @@ def test_a_tiny_campaign_gives_a_page_with_claims_and_figures(tiny: Path) -> Non
 def test_the_download_falls_before_the_uplink_is_full_where_quota_comes_in_pieces(
     tiny: Path,
 ) -> None:
-    study = campaign.conduct(PAN, tiny, quick=True, studies=["ramp"], repeats=2)["ramp"]
+    study = campaign.conduct(PAN, tiny, quick=True, studies=["ramp"], repeats=3)["ramp"]
     onset = quantities.onset(study, {})
     spread, pieces = (study.select({"profile": name})[0] for name in ("azureus", "half-second"))
     by_spread, by_pieces = onset.at(spread), onset.at(pieces)

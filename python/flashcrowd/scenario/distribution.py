@@ -194,7 +194,8 @@ def _columns(file: DataFile, quantity: type[Quantity]) -> list[Column]:
     if len(units) == 2 and units[0] in (None, "1", "%") and units[1] in quantity.units:
         return columns
     example = f"cumulative fraction,value [{quantity.usual[0]}]"
-    hint = file.place(file.rows[0]) if file.rows else f"{file.path} has no lines"
+    # Not with its words: a study from somebody else may name a file of secrets.
+    hint = f"{file.path} begins with another" if file.rows else f"{file.path} has no lines"
     hint = f"{hint}; {other}" if (other := file.separator()) else hint
     raise UnitError(f'a first line as in "{example}"', hint)
 
