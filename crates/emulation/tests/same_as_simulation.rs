@@ -109,7 +109,7 @@ fn in_order(mut seen: Vec<Seen>) -> Vec<Seen> {
 fn hold_together(plan: &Plan, seed: u64) -> (usize, usize) {
     // The replay ends just before the last instant: no opportunity of a trace may be at it.
     let mut plan = plan.clone();
-    plan.stop.horizon_ns = plan.stop.horizon_ns + Span::from_nanos(333_333);
+    plan.stop.horizon_ns += Span::from_nanos(333_333);
     let plan = &plan;
     let tables = simulate(plan, seed, &RunHandle::default()).expect("the plan makes sense");
     let seen = captured(&tables);
