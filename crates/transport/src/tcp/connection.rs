@@ -81,6 +81,8 @@ pub struct Connection {
     paces: bool,
     pub(super) sender: Sender,
     syn_sent: Time,
+    /// The timestamp of the first SYN.
+    first_syn: u32,
     unstamped: Unstamped,
     reset: Reset,
 }
@@ -109,6 +111,7 @@ impl Connection {
             syn_tries: 0,
             opening_at: Time::NEVER,
             syn_sent: now,
+            first_syn: 0,
             segments_sent: 0,
             segments_received: 0,
         }
@@ -155,15 +158,23 @@ impl Connection {
         if self.syn_tries > 1 { Flags::default() } else { Echo::request(self.config.ecn) }
     }
 
-    /// The other end has answered our SYN.
-    fn open(&mut self, now: Time) {
+    /// The other end has answered our SYN. The echoed timestamp says which one, if it was sent several times: it gives a
+    /// round trip (RFC 7323), and if it was the first one, a timeout was for nothing (Linux: tcp_try_undo_spurious_syn).
+    fn open(&mut self, now: Time, answer: &Segment) {
         self.opening = Opening::Done;
         self.opening_at = Time::NEVER;
         self.syn_due = false;
         self.receiver.open(now);
+        let echo = self.timestamps.then_some(answer.echo);
         if self.syn_tries == 1 {
             self.sender.sample(&self.config, now, now.since(self.syn_sent));
-        } else if self.syn_tries > 2 {
+        } else if let Some(micros) =
+            echo.map(|echo| clock(now).wrapping_sub(echo)).filter(|micros| *micros < 1 << 31)
+        {
+            self.sender.sample(&self.config, now, Span::from_micros(u64::from(micros)));
+        }
+        let spurious = self.config.undo && echo == Some(self.first_syn);
+        if self.syn_tries > 2 && !spurious {
             self.sender.start_small();
         }
     }
@@ -247,7 +258,7 @@ impl Connection {
                 let request = self.ecn_request();
                 let cep = self.echo.on_answer(request, segment);
                 self.sender.agree_marks(self.echo.feedback, cep);
-                self.open(now);
+                self.open(now, segment);
                 self.receiver.acks.due = true;
                 false
             }
@@ -258,7 +269,7 @@ impl Connection {
                 false
             }
             Opening::Answering if ack => {
-                self.open(now);
+                self.open(now, segment);
                 self.sender.open(now, segment.window);
                 true
             }
@@ -385,6 +396,9 @@ impl Connection {
             segment.flags |= flag;
         }
         self.syn_sent = now;
+        if self.syn_tries == 1 {
+            self.first_syn = clock(now);
+        }
         let wait = self.config.initial_rto_ns * (1 << (self.syn_tries - 1).min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
         let mss = segment.mss;
@@ -707,5 +721,30 @@ mod tests {
         let again = answerer.poll_transmit(later).expect("an answer");
         assert_eq!((again.flags, again.seq), (answer.flags, answer.seq));
         assert!(again.flags.contains(Flags::SYN | Flags::ACK));
+    }
+
+    /// Round trips that are longer than the first timeout: an echo of the first SYN's timestamp shows that nothing was
+    /// lost. Without timestamps the window starts at one segment, and Karn's algorithm leaves no round trip.
+    #[test]
+    fn a_timeout_of_a_syn_that_was_for_nothing_does_not_cost_the_window() {
+        let window = |timestamps: bool, lost: u32| {
+            let config = Arc::new(Config { timestamps, ..crate::tcp::profiles::linux_6() });
+            let mut caller = Connection::connect(&config, Time::START);
+            let mut now = Time::START;
+            let syn = caller.poll_transmit(now).expect("a SYN");
+            let mut sent = vec![(now, syn)];
+            for _ in 0..2 {
+                now = caller.next_timer().expect("a timer");
+                caller.on_timer(now);
+                sent.push((now, caller.poll_transmit(now).expect("another SYN")));
+            }
+            now += Span::from_millis(100);
+            let (at, syn) = sent[lost as usize];
+            let mut answerer = Connection::accept(&config, now, &syn);
+            caller.receive(now, &answerer.poll_transmit(now).expect("an answer"));
+            assert_eq!(caller.stats().rtt == now.since(at), timestamps, "{:?}", caller.stats());
+            caller.stats().cwnd / u64::from(caller.stats().mss)
+        };
+        assert_eq!([window(true, 0), window(true, 1), window(false, 0)], [10, 1, 1]);
     }
 }
