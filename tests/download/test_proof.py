@@ -357,3 +357,54 @@ def test_a_mixture_that_is_kept_is_never_taken_for_the_version_it_ended_with(tmp
         assert call.run().resumed == 0
     assert target.read_bytes() == new
     assert call.said[0] == "nothing says of which version file.part is: begins anew"
+
+
+def test_a_whole_answer_that_says_it_is_a_part_is_none(tmp_path):
+    part = b"Content-Range: bytes 4000-9999/10000\r\nContent-Length: 6000\r\n\r\n" + DATA[4000:]
+    with replying(always(OK + part)) as url, pytest.raises(FetchError, match="it is a part"):
+        Call(url, tmp_path / "file", tries=2).run()
+    assert left(tmp_path) == []
+
+
+SHORT = [
+    b"HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 500\r\n\r\n" + DATA[:500],
+    b"HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n\r\n1f4\r\n"
+    + DATA[:500]
+    + b"\r\n0\r\n\r\n",
+    b"HTTP/1.1 206 Part\r\nETag: \"a\"\r\nContent-Range: bytes 0-499/500\r\n"
+    b"Content-Length: 500\r\n\r\n" + DATA[:500],
+]  # fmt: skip
+"""Of a version of 10,000 bytes."""
+
+
+@pytest.mark.parametrize("answer", SHORT)
+@pytest.mark.parametrize("ranges", [b"", b"Accept-Ranges: bytes\r\n"])
+def test_one_version_has_one_length(answer, ranges, tmp_path):
+    known = OK + b'ETag: "a"\r\n' + ranges + b"Content-Length: 10000\r\n\r\n"
+
+    def reply(method, target, fields):
+        return known if method == "HEAD" else answer
+
+    with replying(reply) as url, pytest.raises(FetchError):
+        Call(url, tmp_path / "file", tries=2).run()
+    assert not (tmp_path / "file").exists()
+
+
+def test_parts_that_contradict_each_other_make_no_file(tmp_path):
+    known = (
+        OK + b'ETag: "a"\r\nAccept-Ranges: bytes\r\nVary: Prefer\r\nContent-Length: 1000\r\n\r\n'
+    )
+    parts = b"".join(
+        b"\r\n--x\r\nContent-Range: bytes 0-%d/%d\r\n\r\n" % (length - 1, length) + DATA[:length]
+        for length in (1000, 500)
+    ) + b"\r\n--x--\r\n"  # fmt: skip
+    head = b'HTTP/1.1 206 Part\r\nETag: "a"\r\nContent-Type: multipart/byteranges; boundary=x\r\n'
+    answer = head + b"Content-Length: %d\r\n\r\n" % len(parts) + parts
+
+    def reply(method, target, fields):
+        return known if method == "HEAD" else answer
+
+    with replying(reply) as url, pytest.raises(FetchError):
+        Call(url, tmp_path / "file", tries=2).run()
+    assert not (tmp_path / "file").exists()

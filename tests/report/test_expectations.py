@@ -81,6 +81,14 @@ def test_a_baseline_of_its_own_and_chosen_points(swarm: Callable) -> None:
     assert "against loss 0 %" in found[0].says
 
 
+def test_a_change_of_the_baseline_alone_is_undecided(swarm: Callable) -> None:
+    wanted = {"change_below": "5 %", "at": {"network.rtt": "0 ms"}}
+    found = judge(expecting(swarm(), measure="mean download time", **wanted))
+    assert [(each.outcome, each.why) for each in found] == [
+        ("undecided", "no point to compare is chosen")
+    ]
+
+
 def test_points_together_are_one_number_a_seed(swarm: Callable) -> None:
     found = judge(expecting(swarm(), measure="download time", below="600 s", together=True))
     assert [each.where for each in found] == ["over 6 points"]

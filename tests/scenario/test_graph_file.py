@@ -511,6 +511,7 @@ OTHER = '<key id="k" for="all" attr.name="{}"/>'
         (odd(keys=OTHER.format("label"), node='<data key="k"><y:N xmlns:y="u">x</y:N></data>'),
          "1 × label with XML in it"),
         (odd(edge="<weight/>"), "1 × <weight> in an edge"),
+        (odd(more=' bandwidth="1 Mbit"'), '1 × bandwidth="..." in the tag of an edge'),
         (odd().replace(' edgedefault="undirected"', ""), "graph without edgedefault"),
         (odd(keys=OTHER.format("LinkSpeed"), edge='<data key="k">10</data>'),
          "LinkSpeed of 1 of 1 edges"),
@@ -519,7 +520,7 @@ OTHER = '<key id="k" for="all" attr.name="{}"/>'
          "in the file"),
         (odd(keys=FIVE.replace("edge", "all").replace("latency", "delay")), "1 × default delay"),
     ],
-    ids=range(11),
+    ids=range(12),
 )  # fmt: skip
 def test_what_is_not_read_is_told_and_counted(tmp_path: Path, text: str, said: str) -> None:
     assert said in read_and_told(text, tmp_path)[1]

@@ -296,6 +296,8 @@ class Download:
             self._note(before)
             wait_s = broken.wait_s if isinstance(broken, Broken) else None
             malformed = isinstance(broken, Malformed)
+            if malformed and self._is_whole():
+                self._anew_because("the last answer contradicts itself")
             barren = self._received == before and self._patience.failed > 0
             if malformed or (barren and self._parts):
                 self._step_down(malformed)
@@ -391,6 +393,8 @@ class Download:
             else:
                 self._take_range(answer)
         elif statuses.whole(answer.status):
+            if "content-range" in answer.fields:
+                raise Broken(f"an answer {answer.status} that says it is a part of the file")
             self._encoded(answer)
             self._learn(answer)
             self._take_whole(answer)
@@ -428,6 +432,7 @@ class Download:
         validator = version
         if length is None:
             validator = Validator(version.etag, version.date, False)
+        self._check_length(version, length)
         source = self._part.source
         same = source is not None and source.length == length and validator.same(source.validator)
         if not same and not (length is not None and self._adopt(validator, length)):
@@ -441,10 +446,21 @@ class Download:
             self._write(at, data)
             at += len(data)
         if length is None:
+            self._check_length(version, at)
             self._part.source = Source(self._site.url, validator, at)
             self._proven = answer.proves_end or (
                 at == self._length and version.same(self._length_of)
             )
+
+    def _check_length(self, version: Validator, length: int | None) -> None:
+        """One version of a file has one length, unless a digest that was given decides.
+
+        Raises:
+            Broken: `HEAD` said another one of the same version.
+        """
+        other = self._length is not None and length not in (None, self._length)
+        if other and version.strong and version.same(self._length_of) and not self._wish.sha256:
+            raise Broken(f"two lengths of one version: {self._length} and {length} bytes")
 
     def _renew(self, validator: Validator, length: int | None) -> None:
         """Bytes that are there are of another version: the file begins anew."""
@@ -518,6 +534,7 @@ class Download:
         if source is None:
             if length is None or not validator.strong:
                 raise Malformed("parts of a file of which the version is not known")
+            self._check_length(validator, length)
             self._renew(validator, length)
             return
         if length not in (None, source.length):

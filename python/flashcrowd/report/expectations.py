@@ -117,12 +117,16 @@ def _judge(
         for measure in found:
             says = _says(measure.name, given, base if relative else None)
             groups = [chosen] if wanted.get("together") else [[point] for point in chosen]
+            judged = False
             for group in groups:
                 pairs = [(p, base.of(p) if base and relative else None) for p in group]
                 if relative:
                     pairs = [pair for pair in pairs if pair[1] is not None]
                 if pairs:
+                    judged = True
                     yield _one(name, says, measure, pairs, limits, relative, looks)
+            if not judged:
+                yield Judged(name, says, "", None, "", "undecided", "no point to compare is chosen")
 
 
 def _chosen(points: Points, at: Mapping[str, Any]) -> Iterator[Point]:

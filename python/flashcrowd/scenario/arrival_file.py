@@ -9,6 +9,7 @@ from typing import Any
 
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, is_negative, number
 from flashcrowd.scenario.files import Files
+from flashcrowd.scenario.text_file import unread
 from flashcrowd.units import Span, UnitError
 
 MOST_LINES = 100_000
@@ -43,8 +44,7 @@ def read_arrivals(name: str, files: Files, rows: int | None = None) -> dict[str,
         file = data_file(path, MOST_LINES)
         return _content(file, files, rows)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UnitError(ALLOWED, f"cannot read {path}: {reason}", key="file") from None
+        raise UnitError(ALLOWED, f"cannot read {path}: {unread(error)}", key="file") from None
     except UnitError as error:
         raise UnitError(error.allowed, error.hint, key="file") from None
     except ValueError:  # a name with a NUL byte

@@ -14,6 +14,7 @@ from flashcrowd.errors import did_you_mean, one_of
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, number
 from flashcrowd.scenario.fields import DelaySpan, MaybeCount, Probability, Table, Word
 from flashcrowd.scenario.files import Files, as_many, rows_said
+from flashcrowd.scenario.text_file import unread
 from flashcrowd.units import Quantity, Share, Span, UnitError
 
 DATA = Path(__file__).parent / "data"
@@ -171,12 +172,9 @@ def read_points(
     except UnitError:
         raise
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its name has a NUL byte"
-        if isinstance(error, UnicodeDecodeError):
-            reason = "it is not text"
         ships = f"a distribution that ships ({one_of(shipped(suffix))}) or " * bool(shipped(suffix))
         allowed = f"{ships}a CSV file"
-        hint = did_you_mean(name, shipped(suffix)) or f"cannot read {path}: {reason}"
+        hint = did_you_mean(name, shipped(suffix)) or f"cannot read {path}: {unread(error)}"
         raise UnitError(allowed, hint) from None
     first, second = _columns(file, quantity)
     scale = Fraction(1, 100) if first.unit == "%" else Fraction(1)

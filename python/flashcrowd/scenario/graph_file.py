@@ -23,7 +23,7 @@ from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.gml_file import read_gml
 from flashcrowd.scenario.graph import Attributes, Graph, refused
 from flashcrowd.scenario.graphml_file import read_graphml
-from flashcrowd.scenario.text_file import text_of
+from flashcrowd.scenario.text_file import text_of, unread
 from flashcrowd.units import Rate, Share, Span, UnitError
 
 _LONGEST_NAME = 100
@@ -133,8 +133,7 @@ def read_map(name: str, files: Files) -> Content:
     try:
         text = text_of(path, regular=True)
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise refused(f"cannot read {path}: {reason}") from None
+        raise refused(f"cannot read {path}: {unread(error)}") from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise refused(f"{path} line {line} has \\u0000", "a text without NUL bytes")

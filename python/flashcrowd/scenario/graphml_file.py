@@ -33,6 +33,12 @@ _REFUSED = {
 }
 _KINDS = ("all", "graphml", "graph", "node", "edge", "hyperedge", "port", "endpoint")
 _WAYS = {"directed": True, "undirected": False}
+_OF_XML = {
+    "graph": {"id", "edgedefault"},
+    "node": {"id"},
+    "edge": {"id", "source", "target", "directed", "sourceport", "targetport"},
+}
+"""Attributes that a tag has. Those called `parse.…` are hints for programs."""
 _YES_NO = {"true": True, "1": True, "false": False, "0": False}
 
 Element = ElementTree.Element
@@ -155,6 +161,7 @@ class _Reader:
         self._found.usual = dict(self._usual("all"))
         usual = {kind: dict(self._usual(kind)) for kind in ("graph", "node", "edge")}
         self._found.attributes = self._attributes(graph, "the graph", usual["graph"])
+        self._rest_of_tag(graph, "the graph")
         for part in graph:
             kind = _local(part)
             if kind == "node":
@@ -221,9 +228,15 @@ class _Reader:
         return {**usual, **own}
 
     def _rest(self, element: Element, place: str) -> None:
+        self._rest_of_tag(element, place)
         for part in element:
             if _local(part) not in ("data", "desc"):
                 self._unread(part, place)
+
+    def _rest_of_tag(self, element: Element, place: str) -> None:
+        for name in element.attrib.keys() - _OF_XML[_local(element)]:
+            if not name.startswith("parse."):
+                self._found.unread[f'{visible(name)[:40]}="..." in the tag of {place}'] += 1
 
     def _unread(self, part: Element, place: str) -> None:
         name = visible(part.tag.rpartition("}")[2])[:40]

@@ -11,6 +11,16 @@ MOST_BYTES = 1 << 26
 """Longer files are refused, and so is what has no end, as /dev/zero."""
 
 
+def unread(error: OSError | ValueError) -> str:
+    """Why `text_of` did not read a file, in words."""
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object[: error.start].count(b"\n") + 1
+        return f"line {line} is not UTF-8"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "its name has a NUL byte"
+
+
 def text_of(path: Path, *, regular: bool = False) -> str:
     """The text of a file, without the mark with which Windows begins files in UTF-8.
 

@@ -10,6 +10,7 @@ from flashcrowd.errors import did_you_mean
 from flashcrowd.scenario.capacity import MOST_ENTRIES, Capacity
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, is_negative, number
 from flashcrowd.scenario.files import Files
+from flashcrowd.scenario.text_file import unread
 from flashcrowd.units import Quantity, Rate, Span, UnitError
 
 HEADER = "time [s],rate [Mbit/s]"
@@ -48,8 +49,8 @@ def read_capacity(name: str, files: Files, rows: int | None = None) -> Capacity:
     try:
         found = path.stat()
         file, columns, capacity = _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
-    except UnicodeDecodeError:
-        raise UnitError(_FILE, f"cannot read {path}: it is not text in UTF-8") from None
+    except UnicodeDecodeError as error:
+        raise UnitError(_FILE, f"cannot read {path}: {unread(error)}") from None
     except OSError as error:
         hint = did_you_mean(name, shipped()) or f"cannot read {path}: {error.strerror}"
         raise UnitError(_FILE, hint) from None

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.store import digests
-from flashcrowd.store.binding import Binding
+from flashcrowd.store import batch, digests
+from flashcrowd.store.binding import MOVE, Binding, cards_of
 from flashcrowd.store.errors import ForeignResults
 from flashcrowd.store.manifest import Manifest
 
@@ -35,6 +35,7 @@ class Verified:
         Raises:
             DamagedResults: `digests.json` is not what was written.
             ForeignResults: the tables are of another results folder.
+            ResultsError: the folder has runs of another one.
         """
         return self._said[0]
 
@@ -44,6 +45,7 @@ class Verified:
         Raises:
             DamagedResults: it is not.
             ForeignResults: the tables are of another results folder.
+            ResultsError: the folder has runs of another one.
         """
         file = self.folder / name
         if name not in self._sound:
@@ -62,6 +64,9 @@ class Verified:
             binding, files = Binding.read(plain), dict(plain["files"])
         why = binding.foreign(results, self.manifest)
         if why:
+            for file in batch.files(results):
+                if batch.digest_of(file) not in binding.runs:
+                    cards_of(file, self.manifest, MOVE)  # if it is of another study, that is why
             raise ForeignResults(self.folder, why, digests.mending(results))
         return binding, files
 
