@@ -80,9 +80,8 @@ pub struct Connection {
     /// Packets may be held back by pacing.
     paces: bool,
     pub(super) sender: Sender,
-    syn_sent: Time,
-    /// The timestamp of the first SYN.
-    first_syn: u32,
+    /// When the first SYN was sent.
+    first_syn: Time,
     unstamped: Unstamped,
     reset: Reset,
 }
@@ -110,8 +109,7 @@ impl Connection {
             closed_first: false,
             syn_tries: 0,
             opening_at: Time::NEVER,
-            syn_sent: now,
-            first_syn: 0,
+            first_syn: now,
             segments_sent: 0,
             segments_received: 0,
         }
@@ -167,13 +165,13 @@ impl Connection {
         self.receiver.open(now);
         let echo = self.timestamps.then_some(answer.echo);
         if self.syn_tries == 1 {
-            self.sender.sample(&self.config, now, now.since(self.syn_sent));
+            self.sender.sample(&self.config, now, now.since(self.first_syn));
         } else if let Some(micros) =
             echo.map(|echo| clock(now).wrapping_sub(echo)).filter(|micros| *micros < 1 << 31)
         {
             self.sender.sample(&self.config, now, Span::from_micros(u64::from(micros)));
         }
-        let spurious = self.config.undo && echo == Some(self.first_syn);
+        let spurious = self.config.undo && echo == Some(clock(self.first_syn));
         if self.syn_tries > 2 && !spurious {
             self.sender.start_small();
         }
@@ -395,9 +393,8 @@ impl Connection {
         for (_, flag) in offers.into_iter().filter(|(offered, _)| *offered) {
             segment.flags |= flag;
         }
-        self.syn_sent = now;
         if self.syn_tries == 1 {
-            self.first_syn = clock(now);
+            self.first_syn = now;
         }
         let wait = self.config.initial_rto_ns * (1 << (self.syn_tries - 1).min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
