@@ -83,7 +83,7 @@ def test_a_csv_file_has_the_units_of_its_header(tmp_path: Path) -> None:
         ("0\n0\n", "more than zero milliseconds", 'line 1 has "0"'),
         ("1\n99999999999999\n", "at most a year", 'line 2 has "99999999999999"'),
         (b"1\n\x00\x002\n", "without NUL", r'line 2 has "\u0000\u00002"'),
-        (b"\xff\xfe1\x00", "a Mahimahi trace", "not text in UTF-8"),
+        (b"\xff\xfe1\x00", "a Mahimahi trace", "not UTF-8"),
         ("0,5\n", 'a first line as in "time [s],rate [Mbit/s]"', 'line 1 has "0,5"'),
         ("time [s],rate [ms]\n0,5\n", "a first line", 'line 1 has "time [s],rate [ms]"'),
         (HEADER, "at least one line after the first", "a.trace has none"),
