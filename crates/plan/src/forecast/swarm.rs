@@ -220,9 +220,7 @@ impl Population {
         let rules = &plan.profiles[self.profile as usize].choker;
         f64::from(choker::slots(rules.slots, self.upload_bps.rate()).max(rules.min_uploads))
     }
-}
 
-impl Population {
     /// How long its peer at this place stays. Of what is drawn each has another quantile.
     fn stay(&self, place: usize, count: usize) -> Stay {
         if let Arrivals::Sessions { leave_ns, .. } = &self.arrivals

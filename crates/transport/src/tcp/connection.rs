@@ -4,7 +4,7 @@ use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender};
 use super::state::{CloseReason, LossTimer, State, Stats};
-use super::timestamp::clock;
+use super::timestamp::{clock, micros_since};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -166,9 +166,7 @@ impl Connection {
         let echo = self.timestamps.then_some(answer.echo);
         if self.syn_tries == 1 {
             self.sender.sample(&self.config, now, now.since(self.first_syn));
-        } else if let Some(micros) =
-            echo.map(|echo| clock(now).wrapping_sub(echo)).filter(|micros| *micros < 1 << 31)
-        {
+        } else if let Some(micros) = echo.and_then(|echo| micros_since(echo, now)) {
             self.sender.sample(&self.config, now, Span::from_micros(u64::from(micros)));
         }
         let spurious = self.config.undo && echo == Some(clock(self.first_syn));

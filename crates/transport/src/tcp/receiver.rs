@@ -3,7 +3,7 @@ use super::delayed_ack::DelayedAckState;
 use super::reassembly::Reassembly;
 use super::rtt::RoundTrip;
 use super::segment::{Flags, Segment};
-use super::timestamp::clock;
+use super::timestamp::micros_since;
 use flashcrowd_base::Time;
 
 /// Windows without scaling.
@@ -324,8 +324,7 @@ impl Receiver {
                 return;
             }
             self.last_echo = segment.echo;
-            let micros = clock(now).wrapping_sub(segment.echo);
-            if micros < 1 << 31 {
+            if let Some(micros) = micros_since(segment.echo, now) {
                 let sample = u64::from(micros.max(1)) * 1000;
                 let seeks_least = config.right_sizing == RightSizing::Linux6_16;
                 if self.round_trip == 0 || (seeks_least && sample << 3 < self.round_trip) {

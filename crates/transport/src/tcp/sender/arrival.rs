@@ -4,7 +4,7 @@ use crate::tcp::config::{Config, Reduction};
 use crate::tcp::delivery::Delivery;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::timestamp::clock;
+use crate::tcp::timestamp::{clock, micros_since};
 use flashcrowd_base::{Span, Time};
 
 /// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
@@ -132,8 +132,7 @@ impl Sender {
         let mut smoothed = acked.or(delivery.sacked_sent).map(|(oldest, _)| now.since(oldest));
         if smoothed.is_none() && advanced && self.timestamps {
             // The echoed timestamp resolves Karn's ambiguity (RFC 7323).
-            let micros = clock(now).wrapping_sub(segment.echo);
-            smoothed = (micros < 1 << 31).then(|| Span::from_micros(u64::from(micros)));
+            smoothed = micros_since(segment.echo, now).map(|it| Span::from_micros(u64::from(it)));
         }
         if let Some(sample) = latest {
             self.rtt.sample_min(now, sample);
