@@ -233,18 +233,24 @@ class Swarm:
     @property
     def standing(self) -> SwarmStanding:
         """How far it is, as far as it is played here."""
-        leechers = self.leechers
         sources = sum(self._plays(peer) and peer.is_source for peer in self.peers)
+        return replace(
+            self._ended(),
+            came=self._members,
+            down=self._down(),
+            missing=any(peer.is_missing for peer in self.leechers),
+            sources=sources,
+            pieces=None if sources else self._pieces(),
+        )
+
+    def _ended(self) -> SwarmStanding:
+        """Who is through, and no more: whether it is done is asked at each look."""
+        leechers = self.leechers
         return SwarmStanding(
             leechers=len(leechers),
             completed=self.completed,
             over=sum(it.completed is not None or it.left is not None for it in leechers),
-            came=self._members,
-            down=self._down(),
-            missing=any(peer.is_missing for peer in leechers),
             stopped=self.stopped,
-            sources=sources,
-            pieces=None if sources else self._pieces(),
         )
 
     def _exchanges_peers(self) -> bool:
@@ -263,7 +269,7 @@ class Swarm:
     @property
     def is_done(self) -> bool:
         """Whether there is nothing to wait for, as in the simulation."""
-        return self.standing.is_done(self.spec)
+        return self._ended().is_done(self.spec)
 
     @property
     def part(self) -> float:

@@ -116,17 +116,14 @@ def _judge(
             yield Judged(name, says, "", None, "", "undecided", "was not measured in any run")
         for measure in found:
             says = _says(measure.name, given, base if relative else None)
-            groups = [chosen] if wanted.get("together") else [[point] for point in chosen]
-            judged = False
-            for group in groups:
-                pairs = [(p, base.of(p) if base and relative else None) for p in group]
-                if relative:
-                    pairs = [pair for pair in pairs if pair[1] is not None]
-                if pairs:
-                    judged = True
-                    yield _one(name, says, measure, pairs, limits, relative, looks)
+            judged = [(p, base.of(p) if base and relative else None) for p in chosen]
+            if relative:
+                judged = [pair for pair in judged if pair[1] is not None]
             if not judged:
                 yield Judged(name, says, "", None, "", "undecided", "no point to compare is chosen")
+                continue
+            for pairs in [judged] if wanted.get("together") else [[pair] for pair in judged]:
+                yield _one(name, says, measure, pairs, limits, relative, looks)
 
 
 def _chosen(points: Points, at: Mapping[str, Any]) -> Iterator[Point]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from flashcrowd.looks import Looks
 from flashcrowd.report import sequential, wording
-from flashcrowd.report.points import UNDELIVERED, Point, Run
+from flashcrowd.report.points import Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
+from flashcrowd.undelivered import UNDELIVERED
 
 
 @dataclass(frozen=True)

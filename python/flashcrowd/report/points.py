@@ -15,6 +15,7 @@ from flashcrowd.report.source import Source
 from flashcrowd.report.sweep_values import Scale, scale, shown
 from flashcrowd.store.assemble import as_written
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
+from flashcrowd.undelivered import UNDELIVERED
 
 #: Columns of the table ``runs`` that are not sweep values.
 RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLES["run"].columns))
@@ -24,9 +25,6 @@ GOOD_OUTCOMES = ("completed", "stopped")
 
 #: Outcomes of runs that were as planned until they ended, too early.
 CUT_OUTCOMES = ("horizon", "stalled")
-
-#: The outcome of a run in which something lost its connection before it had all its bytes.
-UNDELIVERED = "undelivered"
 
 
 #: Tables whose keys are names that somebody chose.
