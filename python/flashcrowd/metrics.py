@@ -32,7 +32,6 @@ class Metric:
         less: what a smaller one is.
         most: largest value that there can be; the smallest is zero.
         others: other kinds of workloads that have it.
-        whole: whether only what was delivered whole has one, so that a cut leaves the short ones.
         failures: whether it counts what failed, so that it is known of a run that did.
     """
 
@@ -45,7 +44,6 @@ class Metric:
     less: str = "lower"
     most: float = float("inf")
     others: tuple[str, ...] = ()
-    whole: bool = False
     failures: bool = False
 
 
@@ -53,12 +51,12 @@ METRICS = (
     Metric(
         "download time", "swarm", "s",
         "Of each leecher, or client of an origin, from its arrival to the complete file.",
-        more="longer", less="shorter", others=("origin",), whole=True,
+        more="longer", less="shorter", others=("origin",),
     ),
     Metric(
         "last completion", "swarm", "s",
         "When the last leecher has the file, on the clock of the run.",
-        many=False, more="later", less="earlier", others=("origin",), whole=True,
+        many=False, more="later", less="earlier", others=("origin",),
     ),
     Metric(
         "left without the file", "swarm", "%",
@@ -104,7 +102,7 @@ METRICS = (
     Metric(
         "transfer time", "transfer", "s",
         "Of each flow with a size, from its start to its last byte.",
-        more="longer", less="shorter", whole=True,
+        more="longer", less="shorter",
     ),
     Metric("goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time."),
     Metric(
@@ -129,7 +127,7 @@ METRICS = (
     ),
     Metric(
         "page time", "web", "s", "Of each page that came to its end, from click to last byte.",
-        more="longer", less="shorter", whole=True,
+        more="longer", less="shorter",
     ),
     Metric(
         "unfinished pages", "web", "%",

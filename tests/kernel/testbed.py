@@ -62,7 +62,8 @@ def why_not() -> str | None:
     if os.geteuid() != 0:
         return "network namespaces need root"
     try:
-        with _namespaces("fc-try"), NetNS("fc-try") as router:
+        name = _own_name("try")
+        with _namespaces(name), NetNS(name) as router:
             router.link("add", ifname="probe", kind="veth", peer="probe-peer")
             index = _index(router, "probe")
             router.link("set", index=index, state="up")
@@ -76,7 +77,7 @@ def bulk(
     bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, span: float
 ) -> Measured:
     """Send as fast as TCP lets `flows` sockets for `warm_up` and then `span` seconds; measure."""
-    name = f"fc-{controller}-{flows}"
+    name = _own_name(f"{controller}-{flows}")
     with _network(name, bottleneck) as router:
         listener = _socket_in(f"{name}-d")
         listener.bind((RECEIVER, PORT))
@@ -179,6 +180,11 @@ def _smoothed_rtt(sender: socket.socket) -> float:
     """TCP_INFO's tcpi_rtt in seconds: the 32-bit word at offset 68, in microseconds."""
     info = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     return struct.unpack_from("I", info, 68)[0] / 1e6
+
+
+def _own_name(name: str) -> str:
+    """A name of this process's own: tests of several processes share a machine's namespaces."""
+    return f"fc-{os.getpid()}-{name}"
 
 
 @contextlib.contextmanager

@@ -129,7 +129,9 @@ def test_a_study_that_expects_nothing_is_not_judged(swarm: Callable) -> None:
 def test_percentiles_have_names_and_units(swarm: Callable) -> None:
     found = judge(expecting(swarm(), measure="p95 ping of phone", below="0.2 s"))
     assert found[0].unit == "ms"
-    assert outcomes(found)[:2] == ["kept", "broken"]
+    # One in a hundred of them has no answer; a mean of the others is not below what it might be.
+    assert outcomes(found)[:2] == ["undecided", "broken"]
+    assert found[0].why.endswith(f"% never had an end at {found[0].where}")
 
 
 def test_page_and_terminal_show_it(swarm: Callable) -> None:

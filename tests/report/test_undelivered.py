@@ -195,7 +195,92 @@ def test_an_expectation_of_a_swarm_that_was_stopped_is_not_kept(tmp_path: Path) 
     (judged,) = expectations.judge(results)
     assert judged.found is not None
     assert judged.outcome == "undecided"
-    assert judged.why == "3 of 3 runs were stopped before all had it"
+    assert judged.why.endswith("% never had an end at loss 0 %")
+
+
+#: What goes on, stays away and leaves as planned while the network dies under it: the quick ones
+#: remain, and no run is anything but completed.
+COMING = {"at": ["0 s", "4 s", "31 s", "31 s"], "leave": ["40 s"] * 4}
+SURVIVORS: dict[str, tuple[dict[str, Any], str]] = {
+    "origin": (
+        {"populations": {"a": {"group": "a", "arrivals": COMING}}},
+        "mean download time",
+    ),
+    "swarm": (
+        {
+            "populations": {
+                "b": {"group": "b", "role": "seed", "upload": "200 kB/s"},
+                "a": {"group": "a", "arrivals": COMING},
+            }
+        },
+        "mean download time",
+    ),
+    "web": ({"page": "100 kB", "reading": "1 s", "stop": "60 s"}, "mean page time"),
+    "ping": ({"interval": "1 s", "stop": "60 s"}, "p95 ping"),
+    "call": ({"interval": "1 s", "stop": "60 s"}, "one-way delay"),
+}
+
+
+@pytest.mark.parametrize("name", SURVIVORS)
+def test_a_network_that_dies_is_not_called_faster(name: str, tmp_path: Path) -> None:
+    """From 30 s on nothing arrives; what arrived before was quicker, as the line was not full."""
+    changes, measure = SURVIVORS[name]
+    hosts = 4 if name in ("origin", "swarm") else 1
+    groups = {"a": {"hosts": hosts}, "b": {"access": {"up": "2 Mbit/s", "down": "2 Mbit/s"}}}
+    one = study(
+        name,
+        workloads={name: {**WORKLOADS[name][0], **changes}},
+        network={**HEAD["network"], "groups": groups},
+        timeline={"dies": {"at": "30 s", "change": "network.loss", "to": "0 %"}},
+        sweep={"timeline.dies.to": ["0 %", "100 %"]},
+        expect={
+            "quick": {"measure": measure, "below": "1000 s"},
+            "as-before": {"measure": measure, "change_below": "20 %"},
+        },
+    )
+    results = ran(one, tmp_path)
+    points = points_of(results)
+    alive, dead = points.points
+    assert {(run.outcome, run.reason) for run in dead.runs} == {("completed", "")}
+    found = headline(results, points)
+    assert found.measures
+    for decisive in found.measures:
+        assert decisive.at(dead) is not None
+        assert decisive.missing(alive) == 0 < decisive.missing(dead)
+        change = found.change(decisive, dead)
+        assert change is None or change.mean > 0
+    said = " ".join(answer.sentences(found, points))
+    assert f"leaves out what never had an end, of all that began: {dead.label} (" in said
+    assert "shorter" not in said
+    assert "lower" not in said
+    judged = {(it.name, it.where): it.outcome for it in expectations.judge(results)}
+    assert judged["quick", alive.label] == "kept"
+    assert judged["quick", dead.label] == "undecided"
+    assert judged["as-before", dead.label] != "kept"
+
+
+def test_a_network_that_is_slower_is_called_slower_though_some_left(tmp_path: Path) -> None:
+    """Those who left would have been longer still: the change is what it says at least."""
+    changes, measure = SURVIVORS["swarm"]
+    coming = {"at": COMING["at"], "leave": ["none", "none", "none", "36 s"]}
+    crowd = {**changes["populations"], "a": {"group": "a", "arrivals": coming}}
+    groups = {**HEAD["network"]["groups"], "a": {"hosts": 4}}
+    one = study(
+        "swarm",
+        workloads={"swarm": {**WORKLOADS["swarm"][0], "populations": crowd, "size": "400 kB"}},
+        network={**HEAD["network"], "groups": groups},
+        sweep={"workloads.swarm.populations.b.upload": ["200 kB/s", "20 kB/s"]},
+        expect={"slower": {"measure": measure, "change_above": "10 %"}},
+    )
+    results = ran(one, tmp_path)
+    points = points_of(results)
+    found = headline(results, points)
+    (decisive,) = found.measures
+    assert decisive.missing(points.points[1]) == 0.25
+    change = found.change(decisive, points.points[1])
+    assert change is not None
+    assert change.mean > 0.1
+    assert [it.outcome for it in expectations.judge(results)] == ["kept"]
 
 
 def test_strict_and_expect_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

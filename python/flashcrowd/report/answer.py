@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flashcrowd.report import wording
+from flashcrowd.report import lacking, wording
 from flashcrowd.report.baseline import Baseline
-from flashcrowd.report.headline import Headline, change_from
+from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points
 from flashcrowd.report.statistics import Estimate
@@ -27,9 +27,6 @@ _LEAST = 0.0005
 
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
-
-#: What is said of runs that did not deliver everything; others were cut off.
-_HOW = {"undelivered": "undelivered", "stalled": "stalled"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def sentences(headline: Headline, points: Points) -> list[str]:
             sentences = len(headline.measures) * len(headline.baseline.contexts())
             apart = sentences <= _MOST_SENTENCES
             found += _compared(measure, headline.baseline, apart=apart)
-        found += _lacking(measure, points)
+        found += lacking.sentences(measure, points)
     return found
 
 
@@ -63,24 +60,6 @@ def _alone(measure: Measure, points: Points) -> Iterator[str]:
             if estimate.is_sample:
                 level = f"{wording.mean(estimate, measure.unit)} (sample, n = 1)"
             yield f"{wording.sentence(measure.name)}: {level}."
-
-
-def _lacking(measure: Measure, points: Points) -> Iterator[str]:
-    """Where runs without a number are those in which something was not delivered."""
-    where = []
-    for point in points.points:
-        if lacking := measure.lacking(point):
-            kinds = dict.fromkeys(_HOW.get(run.outcome, "cut off") for run in lacking)
-            count = f"{len(lacking)} of {len(point.runs)} runs {' or '.join(kinds)}"
-            where.append(count if len(points.points) == 1 else f"{point.label} ({count})")
-    if len(where) > _MOST_NAMES:
-        where = [*where[: _MOST_NAMES - 1], f"{len(where) - _MOST_NAMES + 1} other points"]
-    name = wording.sentence(measure.name)
-    if where and len(points.points) == 1:
-        yield f"{name}: {where[0]}, and not in the mean."
-    elif where:
-        most = ", ".join(where[:-1])
-        yield f"{name} is not compared at {f'{most} and ' if most else ''}{where[-1]}."
 
 
 def _compared(measure: Measure, baseline: Baseline, *, apart: bool) -> Iterator[str]:
@@ -102,7 +81,7 @@ def _comparisons(
 ) -> Iterator[_Compared]:
     for point in members:
         base = baseline.of(point)
-        change = change_from(measure, point, base) if base is not None else None
+        change = measure.fair_change(point, base) if base is not None else None
         if base is not None and change is not None:
             yield _Compared(point, base, change)
 

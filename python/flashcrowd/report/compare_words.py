@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flashcrowd.report import wording
+from flashcrowd.report import lacking, wording
 from flashcrowd.report.compare_pairs import Pair, Pairs
 from flashcrowd.report.measures import Measure
 
@@ -18,6 +18,7 @@ def sentences(comparison: Pairs) -> list[str]:
             mine = [pair for pair in pairs if comparison.folder(pair.point) == side.name]
             if mine:
                 found.append(_sentence(comparison, measure, side.name, mine))
+        found += lacking.sentences(measure, comparison.points)
     return found
 
 

@@ -19,6 +19,8 @@ class Leechers:
         run: run of each.
         host: name of the host of each.
         population: name of the population of each.
+        arrived_s: when it came.
+        left_s: when it left, NaN if it stayed to the end.
         completed_s: when it had the whole file, NaN if never.
         duration_s: from its arrival to then, NaN if never.
     """
@@ -26,6 +28,8 @@ class Leechers:
     run: np.ndarray
     host: np.ndarray
     population: np.ndarray
+    arrived_s: np.ndarray
+    left_s: np.ndarray
     completed_s: np.ndarray
     duration_s: np.ndarray
 
@@ -41,7 +45,7 @@ def leechers(results: Source, swarm: str) -> Leechers:
     rows = source.table(results, "downloads")
     if rows is None:
         empty, nobody = np.empty(0), np.empty(0, dtype=object)
-        return Leechers(np.empty(0, dtype=np.int64), nobody, nobody, empty, empty)
+        return Leechers(np.empty(0, dtype=np.int64), nobody, nobody, *[empty] * 4)
     rows = source.where(rows, "swarm", swarm)
     completed, duration = source.numbers(rows, "completed_s"), source.numbers(rows, "duration_s")
     # A seed has the file on arrival: complete, and without a duration.
@@ -50,6 +54,8 @@ def leechers(results: Source, swarm: str) -> Leechers:
         source.integers(rows, "run")[leeching],
         source.strings(rows, "host")[leeching],
         source.strings(rows, "population")[leeching],
+        source.numbers(rows, "arrived_s")[leeching],
+        source.numbers(rows, "left_s")[leeching],
         completed[leeching],
         duration[leeching],
     )

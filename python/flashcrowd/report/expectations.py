@@ -20,7 +20,7 @@ from rich.text import Text
 
 from flashcrowd import bounds, metrics
 from flashcrowd.looks import Looks
-from flashcrowd.report import measures, sequential, statistics, wording
+from flashcrowd.report import lacking, measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measure import Measure
@@ -156,12 +156,31 @@ def _one(
     involved = {p.index: p for pair in pairs for p in pair if p is not None}.values()
     bad = sum(len(point.runs) - len(_counted(measure, point)) for point in involved)
     total = sum(len(point.runs) for point in involved)
-    stopped = sum(run.outcome == "stopped" for point in involved for run in point.runs)
     if bad and (outcome == "kept" or found is None):
         outcome, why = "undecided", f"{bad} of {total} runs did not end as planned"
-    elif stopped and outcome == "kept" and measure.whole:
-        outcome, why = "undecided", f"{stopped} of {total} runs were stopped before all had it"
+    elif flattered := _flattered(measure, pairs, limits, outcome):
+        share = lacking.share(measure, flattered)
+        outcome, why = "undecided", f"{share} never had an end at {flattered.label or 'it'}"
     return Judged(name, says, where, found, unit, outcome, why)
+
+
+def _flattered(
+    measure: Measure,
+    pairs: Sequence[tuple[Point, Point | None]],
+    limits: Mapping[str, float],
+    outcome: Outcome,
+) -> Point | None:
+    """A point that an outcome is not proven of, as its mean is of those that fared better."""
+    sides = {key.removeprefix("change_") for key in limits}
+    # What is kept below a bound, or broken as it is not above one, says that a mean is low.
+    low = (outcome == "kept" and "below" in sides) or (outcome == "broken" and "above" in sides)
+    high = (outcome == "kept" and "above" in sides) or (outcome == "broken" and "below" in sides)
+    for point, base in pairs:
+        if low and measure.lacks(point, base):
+            return point
+        if high and base is not None and measure.lacks(base, point):
+            return base
+    return None
 
 
 def _counted(measure: Measure, point: Point) -> set[Run]:

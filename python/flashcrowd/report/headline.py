@@ -58,14 +58,7 @@ class Headline:
     def change(self, measure: Measure, point: Point) -> Estimate | None:
         """How `measure` changes from the baseline of `point`; `None` for a baseline."""
         base = self.baseline.of(point) if self.baseline else None
-        return change_from(measure, point, base) if base is not None else None
-
-
-def change_from(measure: Measure, point: Point, base: Point) -> Estimate | None:
-    """The change of a measure from `base`; `None` where runs of one lack what took longest."""
-    if measure.lacking(point) or measure.lacking(base):
-        return None
-    return measure.change(point, base)
+        return measure.fair_change(point, base) if base is not None else None
 
 
 def headline(results: Source, points: Points) -> Headline:

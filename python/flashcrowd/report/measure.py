@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,9 @@ from flashcrowd.report import sequential, wording
 from flashcrowd.report.points import Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
 from flashcrowd.undelivered import UNDELIVERED
+
+_ALIKE = 0.01
+"""Shares of what is missing that differ by less are called the same."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,10 @@ class Measure:
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
         until: of a run, when all was measured that the value is about, in seconds. A run that was
             cut off later counts like any other: what was cut off is not in the value.
-        whole: whether only what was delivered whole has it.
         failures: whether it counts what failed; a run in which something did has it, too.
         incomplete: runs without a value in which something that should have one was not whole.
+        without: of a run, the share of what should be in its value and is not, 0 to 1. That share
+            would have been longest, so a value of the rest is too low.
     """
 
     name: str
@@ -48,9 +53,9 @@ class Measure:
     metric: str = ""
     looks: Looks | None = None
     until: Mapping[int, float] = field(default_factory=dict)
-    whole: bool = False
     failures: bool = False
     incomplete: frozenset[int] = frozenset()
+    without: Mapping[int, float] = field(default_factory=dict)
 
     def runs_of(self, point: Point) -> list[Run]:
         """The runs of `point` whose values count."""
@@ -72,6 +77,36 @@ class Measure:
             for run in point.runs
             if run not in counted and (run.unfinished or run.run in self.incomplete)
         ]
+
+    def missing(self, point: Point) -> float:
+        """The share of what should be in the values of `point` and is not, mean over runs."""
+        lacking = set(self.lacking(point))
+        runs = [run for run in point.runs if self._counts(run) and run not in lacking]
+        return statistics.fmean(self.without.get(run.run, 0.0) for run in runs) if runs else 0.0
+
+    def lacks(self, point: Point, base: Point | None = None) -> bool:
+        """Whether clearly more is missing of `point` than of `base`, or than nothing.
+
+        The value of `point` is too low then beside the other.
+        """
+        return self.missing(point) - (self.missing(base) if base is not None else 0.0) > _ALIKE
+
+    def fair_change(self, point: Point, base: Point) -> Estimate | None:
+        """The change from `base`; `None` where only those are compared that fared better.
+
+        That is so where runs of one lack what took longest, and where the one that is shorter, or
+        not clearly longer, lacks more than the other.
+        """
+        if self.lacking(point) or self.lacking(base):
+            return None
+        change = self.change(point, base)
+        if change is None:
+            return None
+        low = change.mean if change.low is None else change.low
+        high = change.mean if change.high is None else change.high
+        if (self.lacks(point, base) and low <= 0) or (self.lacks(base, point) and high >= 0):
+            return None
+        return change
 
     def by_seed(self, point: Point) -> dict[int, float]:
         """The values of `point` that count, by the run's seed."""

@@ -18,6 +18,7 @@ from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Points
 from flashcrowd.report.source import Source, by_run, section
 from flashcrowd.report.window import extents
+from flashcrowd.units import Span
 
 __all__ = [
     "Measure",
@@ -123,18 +124,30 @@ def _observed(
     runs: np.ndarray,
     values: np.ndarray,
     parts: Mapping[str, np.ndarray] | None = None,
+    due: np.ndarray | None = None,
 ) -> Iterator[Observations]:
-    """The observations, those that were not made (NaN) left out; nothing if there are none."""
+    """The observations, those that were not made (NaN) left out; nothing if there are none.
+
+    Those that were not made though they were `due` are missing.
+    """
     made = ~np.isnan(values)
     if made.any():
         kept = {name: names[made] for name, names in (parts or {}).items()}
-        yield Observations(metrics.metric(metric), of, runs[made], values[made], kept)
+        found = Observations(metrics.metric(metric), of, runs[made], values[made], kept)
+        if due is not None:
+            lost = due & ~made
+            lost_parts = {name: names[lost] for name, names in (parts or {}).items()}
+            found = replace(found, missing=runs[lost], missing_parts=lost_parts)
+        yield found
 
 
-def _scalar(metric: str, of: str, of_run: Mapping[int, float]) -> Iterator[Observations]:
-    """A metric of which a run has one value."""
+def _scalar(
+    metric: str, of: str, of_run: Mapping[int, float], shares: Mapping[int, float] | None = None
+) -> Iterator[Observations]:
+    """A metric of which a run has one value, of all but these shares of what it is about."""
     runs = np.asarray(list(of_run), dtype=np.int64)
-    yield from _observed(metric, of, runs, np.asarray(list(of_run.values()), dtype=float))
+    for found in _observed(metric, of, runs, np.asarray(list(of_run.values()), dtype=float)):
+        yield replace(found, shares=shares or {})
 
 
 def _swarms(results: Source) -> Iterator[Observations]:
@@ -145,9 +158,14 @@ def _swarms(results: Source) -> Iterator[Observations]:
             "group": np.asarray([_group(host, groups) for host in who.host], dtype=object),
             "population": who.population,
         }
-        yield from _observed("download time", name, who.run, who.duration_s, parts)
+        without: Mapping[int, float] = {}
+        due = ~np.isnan(who.left_s)
+        due |= _due(results, name, who.run, who.arrived_s, who.duration_s)
+        for times in _observed("download time", name, who.run, who.duration_s, parts, due):
+            without = times.without
+            yield times
         _, last = downloads.times_of_runs(results, name)
-        yield from _scalar("last completion", name, last)
+        yield from _scalar("last completion", name, last, without)
         yield from _left(results, name)
         yield from _seeds(results, name)
 
@@ -271,6 +289,20 @@ def _transfers(results: Source) -> Iterator[Observations]:
         yield from _observed("tail round-trip time", name, runs[mine], tail[mine])
 
 
+def _due(
+    results: Source, workload: str, runs: np.ndarray, began_s: np.ndarray, took_s: np.ndarray
+) -> np.ndarray:
+    """Which should have been over when their workload was: none of those of the run took longer."""
+    stop = section(section(results.study.get("workloads")).get(workload)).get("stop", "none")
+    last = math.inf if stop == "none" else Span(stop).seconds
+    ended = _ends(results)
+    due = np.zeros(len(runs), dtype=bool)
+    for run, rows in by_run(runs):
+        longest = np.nan_to_num(took_s[rows]).max()
+        due[rows] = began_s[rows] + longest < min(ended.get(run, math.inf), last)
+    return due
+
+
 def _ends(results: Source) -> dict[int, float]:
     runs = results.tables["runs"]
     return dict(
@@ -283,28 +315,34 @@ def _ends(results: Source) -> dict[int, float]:
 
 
 def _pings(results: Source) -> Iterator[Observations]:
-    yield from _answered(results, "pings", "ping", ("ping", "rtt_s", 1e3), "unanswered pings")
+    columns = ("sent_s", "rtt_s")
+    yield from _answered(results, "pings", "ping", columns, ("ping", 1e3), "unanswered pings")
 
 
 def _pages(results: Source) -> Iterator[Observations]:
-    yield from _answered(
-        results, "pages", "web", ("page time", "duration_s", 1), "unfinished pages"
-    )
+    columns = ("start_s", "duration_s")
+    yield from _answered(results, "pages", "web", columns, ("page time", 1), "unfinished pages")
 
 
 def _answered(
-    results: Source, table: str, column: str, metric: tuple[str, str, float], missing: str
+    results: Source,
+    table: str,
+    column: str,
+    columns: tuple[str, str],
+    metric: tuple[str, float],
+    missing: str,
 ) -> Iterator[Observations]:
     """Requests with the time that their answer took, and the share without one."""
     rows = source.table(results, table)
     if rows is None:
         return
     runs, names = source.integers(rows, "run"), source.strings(rows, column)
-    values = source.numbers(rows, metric[1]) * metric[2]
-    without = np.isnan(values)
+    began, took = (source.numbers(rows, column) for column in columns)
+    values, without = took * metric[1], np.isnan(took)
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
-        yield from _observed(metric[0], name, runs[mine], values[mine])
+        due = _due(results, name, runs[mine], began[mine], took[mine])
+        yield from _observed(metric[0], name, runs[mine], values[mine], due=due)
         share = {run: 100 * float(without[rows_of].mean()) for run, rows_of in by_run(runs, mine)}
         yield from _scalar(missing, name, share)
 
@@ -321,17 +359,17 @@ def _calls(results: Source) -> Iterator[Observations]:
         mine = (names == name) & (senders == sender)
         of = f"{name} from {sender}"
         arrived = mine & (lost < sent)
+        shares = {
+            run: float(lost[rows_of].sum() / sent[rows_of].sum())
+            for run, rows_of in by_run(runs, mine & (sent > 0))
+        }
         for metric, values in (("one-way delay", delay), ("jitter", jitter)):
             means = {
                 run: float(np.average(values[rows_of], weights=(sent - lost)[rows_of]))
                 for run, rows_of in by_run(runs, arrived & ~np.isnan(values))
             }
-            yield from _scalar(metric, of, means)
-        shares = {
-            run: 100 * float(lost[rows_of].sum() / sent[rows_of].sum())
-            for run, rows_of in by_run(runs, mine & (sent > 0))
-        }
-        yield from _scalar("call loss", of, shares)
+            yield from _scalar(metric, of, means, shares)
+        yield from _scalar("call loss", of, {run: 100 * it for run, it in shares.items()})
 
 
 def _links(results: Source) -> Iterator[Observations]:

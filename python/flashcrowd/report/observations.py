@@ -30,6 +30,10 @@ class Observations:
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
         until: of each run, when all was measured that its observations are about, in seconds.
         incomplete: runs that have none, as not everything that should have one was whole.
+        missing: run of each that should have been observed and was not: who left before they had
+            the file, pings without an answer.
+        missing_parts: group and population of each of these.
+        shares: of each run the share that is missing, where one value stands for many.
     """
 
     metric: Metric
@@ -41,6 +45,20 @@ class Observations:
     looks: Looks | None = None
     until: Mapping[int, float] = field(default_factory=dict)
     incomplete: frozenset[int] = frozenset()
+    missing: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    missing_parts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shares: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def without(self) -> Mapping[int, float]:
+        """Of each run the share of what should have been observed and was not, 0 to 1."""
+        if self.shares:
+            return self.shares
+        made, lacking = (dict(zip(*np.unique(runs, return_counts=True), strict=True))
+                         for runs in (self.runs, self.missing))  # fmt: skip
+        return {
+            int(run): float(count / (count + made.get(run, 0))) for run, count in lacking.items()
+        }
 
     @property
     def single(self) -> bool:
@@ -50,8 +68,15 @@ class Observations:
     def only(self, part: str, name: str) -> Observations:
         """Those of one group or population."""
         chosen = self.parts[part] == name
-        parts = {key: names[chosen] for key, names in self.parts.items()}
-        return replace(self, runs=self.runs[chosen], values=self.values[chosen], parts=parts)
+        lacking = self.missing_parts.get(part, np.empty(0)) == name
+        return replace(
+            self,
+            runs=self.runs[chosen],
+            values=self.values[chosen],
+            parts={key: names[chosen] for key, names in self.parts.items()},
+            missing=self.missing[lacking] if self.missing_parts else self.missing,
+            missing_parts={key: names[lacking] for key, names in self.missing_parts.items()},
+        )
 
     def names(self, part: str) -> list[str]:
         """The groups or populations that there are, in order of appearance."""
@@ -86,9 +111,9 @@ class Observations:
             metric=self.metric.name,
             looks=self.looks,
             until=self.until,
-            whole=self.metric.whole,
             failures=self.metric.failures,
             incomplete=self.incomplete,
+            without=self.without,
         )
 
 

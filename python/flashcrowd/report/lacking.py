@@ -1,0 +1,54 @@
+"""What is said of points whose means leave out what would have taken longest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flashcrowd.report import wording
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.points import Point, Points
+
+#: Where more would be named, they are counted.
+_MOST_NAMES = 3
+
+#: What is said of runs that did not deliver everything; others were cut off.
+_HOW = {"undelivered": "undelivered", "stalled": "stalled"}
+
+
+def sentences(measure: Measure, points: Points) -> Iterator[str]:
+    """Where runs are not in the mean, and where a part of each run is not."""
+    name = wording.sentence(measure.name)
+    where = [(point, runs) for point in points.points if (runs := _runs(measure, point))]
+    if where and len(points.points) == 1:
+        yield f"{name}: {where[0][1]}, and not in the mean."
+    elif where:
+        yield f"{name} is not compared at {_listed([_at(*each) for each in where])}."
+    parts = [(point, share(measure, point)) for point in points.points if measure.lacks(point)]
+    if parts and len(points.points) == 1:
+        yield f"{name} leaves out {parts[0][1]}, which never had an end."
+    elif parts:
+        named = _listed([_at(*each) for each in parts])
+        yield f"{name} leaves out what never had an end, of all that began: {named}."
+
+
+def share(measure: Measure, point: Point) -> str:
+    """How much of what should be in the mean of a point is not there: "12 %"."""
+    per_cent = 100 * measure.missing(point)
+    return f"{wording.number(per_cent, 1 if per_cent < 10 else 0)} %"
+
+
+def _runs(measure: Measure, point: Point) -> str:
+    runs = measure.lacking(point)
+    kinds = dict.fromkeys(_HOW.get(run.outcome, "cut off") for run in runs)
+    return f"{len(runs)} of {len(point.runs)} runs {' or '.join(kinds)}" if runs else ""
+
+
+def _at(point: Point, what: str) -> str:
+    return f"{point.label} ({what})"
+
+
+def _listed(where: Sequence[str]) -> str:
+    if len(where) > _MOST_NAMES:
+        where = [*where[: _MOST_NAMES - 1], f"{len(where) - _MOST_NAMES + 1} other points"]
+    most = ", ".join(where[:-1])
+    return f"{f'{most} and ' if most else ''}{where[-1]}"
