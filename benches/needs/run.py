@@ -1,8 +1,8 @@
-"""Runs a plan from standard input in a process of its own, so often; what it took, as JSON.
+"""Runs a plan from standard input for so many seconds; what it took, as JSON.
 
 Memory is the peak of resident memory during the run less what the process had before it, without
 the pages of files: those are the engine's code, 2 to 4 MB by how it was compiled. Processor time is
-the least of several runs, unless one takes long: whatever else the machine does makes it more.
+the least of all runs within a span: whatever else the machine does makes it more.
 """
 
 import json
@@ -14,9 +14,6 @@ import pyarrow as pa
 
 from flashcrowd import _core
 
-LONG_S = 1.0
-"""After so many seconds of processor time a run is not made again."""
-
 
 def resident(name: str) -> int:
     """A size of this process, in bytes (proc(5): VmRSS, VmHWM at the peak, RssFile)."""
@@ -27,7 +24,7 @@ def resident(name: str) -> int:
 
 def main() -> None:
     """Prints what the runs took."""
-    plan, runs = sys.stdin.read(), int(sys.argv[1])
+    plan, span_s = sys.stdin.read(), float(sys.argv[1])
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
         before = resident("VmRSS") - resident("RssFile")
@@ -35,7 +32,7 @@ def main() -> None:
         before = None
     seconds: list[float] = []
     taken, tables = None, {}
-    while len(seconds) < runs and sum(seconds) < LONG_S:
+    while not seconds or sum(seconds) < span_s:
         begin = time.process_time()
         tables = _core.simulate(plan, 1)
         seconds.append(time.process_time() - begin)

@@ -129,7 +129,7 @@ def test_sessions_that_are_spread_over_a_day_meet_few_others(people: dict[str, A
     """Sixty people in 24 hours: next to nobody is there at a time."""
     study = Study.from_dict(crowd(60, arrivals={"kind": "poisson", "gap": "24 min"}, **people))
     plan = study.points()[0].plan().to_json()
-    ratio = compare.ratios(plan, measure.take(plan, runs=1), COSTS)
+    ratio = compare.ratios(plan, measure.take(plan, span_s=0), COSTS)
     assert all(1 / compare.FACTOR <= ratio[what] <= compare.FACTOR for what in compare.COUNTS), (
         ratio
     )

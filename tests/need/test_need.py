@@ -34,7 +34,7 @@ def taken(plan: str) -> dict[str, Any]:
         (row,) = pa.table(tables["run"]).to_pylist()
         counts = {"packets": row["packets_delivered"], "events": row["events"]}
         return {**counts, "end_s": row["end_s"], "seconds": seconds, "bytes": None}
-    return measure.take(plan, runs=1)
+    return measure.take(plan, span_s=0)
 
 
 GETTING_GOING = ("latency, cut", "latency, 1 s, cut", "client-ablation, cut", "churn, cut")

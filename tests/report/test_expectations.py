@@ -131,7 +131,7 @@ def test_percentiles_have_names_and_units(swarm: Callable) -> None:
     assert found[0].unit == "ms"
     # One in a hundred of them has no answer; a mean of the others is not below what it might be.
     assert outcomes(found)[:2] == ["undecided", "broken"]
-    assert found[0].why.endswith(f"% never had an end at {found[0].where}")
+    assert found[0].why.endswith(f"% never ended at {found[0].where}")
 
 
 def test_page_and_terminal_show_it(swarm: Callable) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import flashcrowd
 from flashcrowd.cli import _status
-from flashcrowd.report import answer, compare, expectations, measures
+from flashcrowd.report import answer, compare, expectations, lacking, measures
 from flashcrowd.report.headline import headline
 from flashcrowd.report.points import points_of
 from flashcrowd.report.summary import summary
@@ -195,7 +195,7 @@ def test_an_expectation_of_a_swarm_that_was_stopped_is_not_kept(tmp_path: Path) 
     (judged,) = expectations.judge(results)
     assert judged.found is not None
     assert judged.outcome == "undecided"
-    assert judged.why.endswith("% never had an end at loss 0 %")
+    assert judged.why.endswith("% never ended at loss 0 %")
 
 
 #: What goes on, stays away and leaves as planned while the network dies under it: the quick ones
@@ -250,7 +250,7 @@ def test_a_network_that_dies_is_not_called_faster(name: str, tmp_path: Path) -> 
         change = found.change(decisive, dead)
         assert change is None or change.mean > 0
     said = " ".join(answer.sentences(found, points))
-    assert f"leaves out what never had an end, of all that began: {dead.label} (" in said
+    assert f"as they never ended: {lacking.share(found.measures[0], dead)} at {dead.label}" in said
     assert "shorter" not in said
     assert "lower" not in said
     judged = {(it.name, it.where): it.outcome for it in expectations.judge(results)}

@@ -160,7 +160,7 @@ def _one(
         outcome, why = "undecided", f"{bad} of {total} runs did not end as planned"
     elif flattered := _flattered(measure, pairs, limits, outcome):
         share = lacking.share(measure, flattered)
-        outcome, why = "undecided", f"{share} never had an end at {flattered.label or 'it'}"
+        outcome, why = "undecided", f"{share} never ended at {flattered.label or 'it'}"
     return Judged(name, says, where, found, unit, outcome, why)
 
 

@@ -22,13 +22,14 @@ def sentences(measure: Measure, points: Points) -> Iterator[str]:
     if where and len(points.points) == 1:
         yield f"{name}: {where[0][1]}, and not in the mean."
     elif where:
-        yield f"{name} is not compared at {_listed([_at(*each) for each in where])}."
+        named = _listed([f"{point.label} ({runs})" for point, runs in where])
+        yield f"{name} is not compared at {named}."
     parts = [(point, share(measure, point)) for point in points.points if measure.lacks(point)]
     if parts and len(points.points) == 1:
-        yield f"{name} leaves out {parts[0][1]}, which never had an end."
+        yield f"Not in the {measure.name}, as they never ended: {parts[0][1]}."
     elif parts:
-        named = _listed([_at(*each) for each in parts])
-        yield f"{name} leaves out what never had an end, of all that began: {named}."
+        named = _listed([f"{part} at {point.label}" for point, part in parts])
+        yield f"Not in the {measure.name}, as they never ended: {named}."
 
 
 def share(measure: Measure, point: Point) -> str:
@@ -41,10 +42,6 @@ def _runs(measure: Measure, point: Point) -> str:
     runs = measure.lacking(point)
     kinds = dict.fromkeys(_HOW.get(run.outcome, "cut off") for run in runs)
     return f"{len(runs)} of {len(point.runs)} runs {' or '.join(kinds)}" if runs else ""
-
-
-def _at(point: Point, what: str) -> str:
-    return f"{point.label} ({what})"
 
 
 def _listed(where: Sequence[str]) -> str:
