@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,8 +35,7 @@ from tests.emulation.left_behind import (
 from tests.emulation.on_the_wire import OfTheLab
 
 import flashcrowd
-from flashcrowd.clients import elsewhere
-from flashcrowd.emulation import launch, scratch, stack
+from flashcrowd.emulation import launch, stack
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.engines import emulation
 from flashcrowd.report import emulated
@@ -251,20 +249,3 @@ def test_an_ordinary_user_runs_it_in_a_user_namespace(study: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     (row,) = open_results(out / "e").tables["transfers"].to_pylist()
     assert row["bytes"] == 1_000_000
-
-
-def test_what_programs_kept_elsewhere_goes_with_a_folder_that_was_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, other, kept = (tmp_path / name for name in (f"{scratch.PREFIX}left", "other", "kept"))
-    peer = left / "torrent" / "peer-3"
-    peer.mkdir(parents=True)
-    other.touch()
-    kept.touch()
-    elsewhere.note(peer, other)
-    elsewhere.note(peer, tmp_path / "gone by itself")
-    with scratch.scratch():
-        assert not left.exists()
-        assert not other.exists()
-        assert kept.exists()

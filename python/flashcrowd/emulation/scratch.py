@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from flashcrowd import folder_files
 from flashcrowd.clients import elsewhere
 
 PREFIX = "flashcrowd-lab-"
@@ -56,21 +58,33 @@ def _made() -> tuple[Path, int]:
 
 
 def _sweep() -> None:
-    """Remove the folders whose makers are gone."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        try:
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            continue  # somebody else's, or just gone
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            elsewhere.remove(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock)
+    """Remove the folders whose makers are gone.
+
+    Anybody may make a folder of such a name where temporary files are. Only one that this user
+    made, and that no other could write into, is touched.
+    """
+    above = folder_files.directory(tempfile.gettempdir())
+    try:
+        for name in os.listdir(above):
+            if name.startswith(PREFIX):
+                with suppress(OSError):  # somebody else's, in use, or just gone
+                    _sweep_one(name, above)
+    finally:
+        os.close(above)
+
+
+def _sweep_one(name: str, above: int) -> None:
+    lock = folder_files.directory(name, above)
+    try:
+        found = os.fstat(lock)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elsewhere.remove_in(lock)
+        folder_files.clear(lock)
+        os.rmdir(name, dir_fd=above)
+    finally:
+        os.close(lock)
 
 
 def room() -> int:
