@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import http.server
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +16,6 @@ from tests.cluster.test_pool import calm, campaign, pool
 from tests.runner.bytes import tables
 
 from flashcrowd.cluster import crew as crews
-from flashcrowd.cluster import place
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster import task as tasks
 from flashcrowd.cluster.errors import ClusterError
@@ -134,6 +129,7 @@ def test_what_cannot_be_fetched_names_its_worker(
 def test_what_never_comes_is_not_waited_for(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = execution(study)
     made.client.gather = lambda _: time.sleep(60)
+    made.client.who_has = lambda _: {}
     monkeypatch.setattr(pools, "FETCH_S", 0.2)
     with pytest.raises(ClusterError, match=r"worker of x: what it made cannot be fetched \(not wi"):
         made._outcomes([ended(RuntimeError("none"))])
@@ -169,34 +165,3 @@ def test_a_worker_that_is_reached_one_way_only_is_named(monkeypatch: pytest.Monk
     monkeypatch.setattr(crews, "SILENT_S", 0.0)
     with pytest.raises(ClusterError, match=r"^worker tcp://10\.0\.0\.9:1 does not answer there: "):
         crew.look()
-
-
-@contextmanager
-def silent() -> Iterator[int]:
-    """Something that takes connections and says nothing."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        yield server.getsockname()[1]
-
-
-@contextmanager
-def another() -> Iterator[int]:
-    """A web server, as the scheduler's own dashboard is."""
-    handler = http.server.BaseHTTPRequestHandler
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-@pytest.mark.parametrize("there", [silent, another])
-def test_what_is_no_scheduler_is_refused_in_time(
-    there: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(place, "CONNECT_S", 1.0)
-    with there() as port, place._silent():
-        address = f"tcp://127.0.0.1:{port}"
-        with (
-            pytest.raises(ClusterError, match=f"no Dask scheduler answers at {address}"),
-            place._connected(address),
-        ):
-            pass

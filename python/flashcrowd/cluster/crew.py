@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ANSWER_S = 60.0
 """How long a worker has for an answer, in seconds; it may import the package meanwhile."""
 
+SCHEDULER_S = 60.0
+"""How long a scheduler has for an answer of its own, in seconds, before it counts as lost."""
+
 SILENT_S = 20.0
 """A worker that the scheduler lists and cannot reach for so long is refused, in seconds."""
 
@@ -58,8 +61,9 @@ class Crew:
 
         Raises:
             ClusterError: one of them cannot take part.
+            TimeoutError: the scheduler does not answer.
         """
-        found = apart(self._client.scheduler_info)["workers"]
+        found = apart(self._client.scheduler_info, SCHEDULER_S)["workers"]
         new = sorted(found.keys() - self._known)
         if new:
             self._check_versions(new)
@@ -73,7 +77,7 @@ class Crew:
 
     def _check_versions(self, new: Sequence[str]) -> None:
         """By what each process says of itself, which takes no code of ours."""
-        said = cast("dict[str, Any]", apart(self._client.get_versions))
+        said = cast("dict[str, Any]", apart(self._client.get_versions, ANSWER_S))
         client = said["client"]["packages"]
         scheduler = (said.get("scheduler") or {}).get("packages")
         others = {"the scheduler": scheduler}
@@ -155,11 +159,11 @@ def ask(
         raise ClusterError(f"workers could not be asked: {error}") from error
 
 
-def apart(call: Callable[[], T], wait_s: float | None = None) -> T:
+def apart(call: Callable[[], T], wait_s: float) -> T:
     """What a call of Dask's client returns, made in a thread of its own.
 
-    A worker that hangs never answers. And where Ctrl-C meets a call that Dask has not begun yet,
-    its own handler (`distributed.utils.sync`) fails, with a traceback on the terminal.
+    What hangs, or is stopped, never answers. And where Ctrl-C meets a call that Dask has not begun
+    yet, its own handler (`distributed.utils.sync`) fails, with a traceback on the terminal.
 
     Raises:
         TimeoutError: it has not returned after `wait_s` seconds.

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class ClusterError(Exception):
     """Runs cannot be carried out where they were to be; the message names the remedy."""
+
+
+class Lost(ClusterError):
+    """The scheduler ended, or says nothing any more."""

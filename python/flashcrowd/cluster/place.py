@@ -22,9 +22,7 @@ FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml or enos
 """What `--on` may say."""
 
 CONNECT_S = 10.0
-"""How long a scheduler has to answer, in seconds."""
-_SLACK_S = 3.0
-"""What listens there and never says a word has so much more: Dask waits for it without end."""
+"""How long a scheduler has to answer, in seconds, whatever it says meanwhile, or does not say."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +123,8 @@ def _connected(address: str):
     from flashcrowd.cluster.crew import apart
 
     try:
-        # What listens there may be something else, which never answers, or in another language.
-        client = apart(
-            lambda: Client(address, timeout=CONNECT_S, set_as_default=False), CONNECT_S + _SLACK_S
-        )
+        # What listens there may be something else, which never answers: Dask would wait for ever.
+        client = apart(lambda: Client(address, timeout=CONNECT_S, set_as_default=False), CONNECT_S)
     except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address}: start one there with `dask scheduler`, "

@@ -7,13 +7,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from flashcrowd.cluster import task as tasks
-from flashcrowd.cluster.crew import Crew, apart, ask
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.crew import SCHEDULER_S, Crew, apart, ask
+from flashcrowd.cluster.errors import ClusterError, Lost
 from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.memory import at_once, nothing
@@ -168,6 +168,9 @@ class _Execution:
             self._stop()
             self._keep()
             raise Interrupted from None
+        except Lost:
+            self._keep()
+            raise
         except ClusterError:
             self._stop()
             self._keep()
@@ -269,7 +272,7 @@ class _Execution:
 
     def _who(self, future: Future[Outcome]) -> str:
         """What a person calls the worker that has what became of a task."""
-        with suppress(Exception):
+        with self._reached():
             found = apart(lambda: self.client.who_has([future]), WHO_S)
             for addresses in cast("Mapping[str, Sequence[str]]", found).values():
                 if addresses:
@@ -325,7 +328,8 @@ class _Execution:
 
         if future.status != "error":
             raise self._lost()
-        error = apart(future.exception)
+        with self._reached():
+            error = apart(future.exception, SCHEDULER_S)
         if not isinstance(error, KilledWorker):
             who = f"a worker of {self.pool.where}"
             if isinstance(error, tasks.OtherCode):
@@ -362,16 +366,18 @@ class _Execution:
         self.kept_at = time.monotonic()
 
     def _stop(self) -> None:
-        """Leave nothing under way, as far as workers can be reached."""
+        """Leave nothing under way, as far as scheduler and workers can be reached."""
         futures = [future for future, _ in self.under_way.values()]
         self.under_way = {}
         if self.client.status != "running" or not futures:
             return
-        apart(lambda: self.client.cancel(futures))
         try:
+            apart(lambda: self.client.cancel(futures), SCHEDULER_S)
             ask(self.client, tasks.stop, self.campaign)
+        except TimeoutError:
+            self.pool._tell(f"{self.pool.where} does not answer: its workers finish what they have")
         except ClusterError as error:
             self.pool._tell(str(error))
 
-    def _lost(self) -> ClusterError:
-        return ClusterError(f"lost {self.pool.where}: see that it runs; the same command goes on")
+    def _lost(self) -> Lost:
+        return Lost(f"lost {self.pool.where}: see that it runs; the same command goes on")
