@@ -86,6 +86,10 @@ class StudyError(Exception):
                 yield Text.assemble((f"    {label:<8} ", "dim"), (text, style))
 
 
+class Unusable(Exception):
+    """What a person named cannot be used; the message names it and says what to do."""
+
+
 class Cancelled(Exception):
     """A run was cancelled; it has no tables."""
 

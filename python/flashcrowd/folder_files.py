@@ -14,8 +14,9 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import TextIO
 
 TEXT_BYTES = 1 << 28
 """Longer texts are refused: a manifest of a million runs has less."""
@@ -65,23 +66,24 @@ def parent(path: Path, within: Path | None = None) -> Iterator[int]:
         Refused: a folder on the way is a link.
         OSError: one is not there, or may not be entered.
     """
-    root = path.parent if within is None else within
-    opened = directory(root)
+    place = path.parent if within is None else within
+    opened = directory(place)
     try:
-        for name in path.parent.relative_to(root).parts:
+        for name in path.parent.relative_to(place).parts:
+            place /= name
             below = directory(name, opened)
             os.close(opened)
             opened = below
+        place = path
         yield opened
     except Refused as error:
-        if error.filename is not None and not os.path.isabs(error.filename):
-            error.filename = str(path)
+        error.filename = str(place)
         raise
     finally:
         os.close(opened)
 
 
-def open_in(folder: int, name: str, most: int | None = None) -> BinaryIO:
+def open_in(folder: int, name: str, most: int | None = None) -> BufferedReader:
     """A file of a folder, to read.
 
     Args:
@@ -110,10 +112,34 @@ def open_in(folder: int, name: str, most: int | None = None) -> BinaryIO:
 
 
 @contextmanager
-def opened(path: Path, within: Path | None = None, most: int | None = None) -> Iterator[BinaryIO]:
+def opened(
+    path: Path, within: Path | None = None, most: int | None = None
+) -> Iterator[BufferedReader]:
     """A file below a folder, to read; see `parent` and `open_in`."""
     with parent(path, within) as folder, open_in(folder, path.name, most) as file:
         yield file
+
+
+def opened_in_place(path: Path) -> TextIO:
+    """A file in a folder that a person names, to read and to write in its place; made if need be.
+
+    Raises:
+        Refused: it is a link, no file, or a file that has another name, too.
+        OSError: it cannot be opened.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with parent(path) as folder:
+        with suppress(FileNotFoundError):
+            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            _plain(found, str(path), None)
+        handle = os.open(path.name, flags, 0o666, dir_fd=folder)
+    try:
+        if _plain(os.fstat(handle), str(path), None).st_nlink > 1:
+            raise Refused(errno.EMLINK, "is a file that has another name, too", str(path))
+        return os.fdopen(handle, "a+", encoding="utf-8")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def read(path: Path, within: Path | None = None, most: int = TEXT_BYTES) -> bytes:
@@ -134,7 +160,7 @@ def exists(path: Path, within: Path) -> bool:
     Raises:
         Refused: a folder on the way is a link.
     """
-    with suppress(FileNotFoundError), parent(path, within) as folder:
+    with suppress(FileNotFoundError, NotADirectoryError), parent(path, within) as folder:
         os.stat(path.name, dir_fd=folder, follow_symlinks=False)
         return True
     return False
@@ -146,7 +172,7 @@ def names(folder: Path, within: Path) -> list[str]:
     Raises:
         Refused: it is a link, or no folder.
     """
-    with suppress(FileNotFoundError), parent(folder / "any", within) as opened:
+    with suppress(FileNotFoundError, NotADirectoryError), parent(folder / "any", within) as opened:
         return sorted(os.listdir(opened))
     return []
 
@@ -179,7 +205,7 @@ def clear(folder: int) -> None:
         remove(name, folder)
 
 
-def _content(file: BinaryIO, name: str, most: int) -> bytes:
+def _content(file: BufferedReader, name: str, most: int) -> bytes:
     content = file.read(most + 1)
     if len(content) > most:  # it has grown meanwhile
         raise Refused(errno.EFBIG, f"is longer than {most} bytes", name)

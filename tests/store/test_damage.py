@@ -215,15 +215,15 @@ def test_killed_before_the_manifest_was_written(folder: Path) -> None:
 
 
 def test_disk_full_while_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = atomic.sync
+    real = os.replace
 
-    def full(path: Path) -> None:
-        if path.parent.name == "runs" and files(folder):
+    def full(begun: str, name: str, **folders: int) -> None:
+        if name.startswith("p0000-r") and files(folder):
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(path)
+        real(begun, name, **folders)
 
     folder = tmp_path / "r"
-    monkeypatch.setattr(atomic, "sync", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(ResultsError, match=r"p0000-r0001\..*parquet: cannot be written: No space"):
         conduct(campaign(), FakeEngine(), folder, Threads(1, 0.0))
     monkeypatch.undo()

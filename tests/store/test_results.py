@@ -11,7 +11,7 @@ from tests.runner.fake import FakeEngine, campaign
 
 import flashcrowd
 from flashcrowd.results import Results
-from flashcrowd.store import assemble, schema
+from flashcrowd.store import assemble, schema, swept
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
 
@@ -146,4 +146,4 @@ def test_row_groups_do_not_depend_on_portions(
     + [("cubic", None), (True, None), (["a"], None)],
 )
 def test_swept_quantities_have_si_numbers(value: object, number: float | None) -> None:
-    assert assemble.si_number(value) == pytest.approx(number)
+    assert swept.si_number(value) == pytest.approx(number)

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flashcrowd import folder_files
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.session import Status
-from flashcrowd.store import atomic
-from flashcrowd.store.errors import ResultsError
+from flashcrowd.store import atomic, parquet
+from flashcrowd.store.errors import ResultsError, TooLarge, refused
 
 MANIFEST = "autolimit.json"
 """The file by which a folder is known to hold such a history."""
@@ -64,7 +65,7 @@ class History:
         self.failed = ""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / MANIFEST).exists():
+            if not folder_files.exists(folder / MANIFEST, folder):
                 if any(folder.iterdir()):
                     raise Refused(f"--history {folder}: there is something else in this folder.")
                 atomic.write_json(folder / MANIFEST, {"format": FORMAT, **manifest})
@@ -129,15 +130,22 @@ def read(folder: Path) -> tuple[dict[str, Any], pa.Table]:
     """
     hint = "Run `flashcrowd autolimit ... --history FOLDER` for at least half a minute."
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(folder_files.read(folder / MANIFEST, folder).decode())
         if manifest.get("format") != FORMAT:
             raise ResultsError(folder, "is a history of another version of flashcrowd", hint)
-        found = [pq.read_table(path, schema=SCHEMA) for path in parts(folder)]
-    except (OSError, ValueError, AttributeError, pa.ArrowException) as error:
+        found = [_rows(path) for path in parts(folder)]
+    except folder_files.Refused as error:
+        raise refused(error) from None
+    except (OSError, ValueError, LookupError, AttributeError, RuntimeError, TooLarge) as error:
         raise ResultsError(folder, f"is no history that can be read: {error}", hint) from None
     if not found or not sum(map(len, found)):
         raise ResultsError(folder, "has no rows yet", hint)
     return manifest, pa.concat_tables(found)
+
+
+def _rows(path: Path) -> pa.Table:
+    with folder_files.opened(path) as source, parquet.opened(source) as file:
+        return file.read(columns=SCHEMA.names).cast(SCHEMA)
 
 
 def _millis(nanoseconds: int | None) -> float | None:

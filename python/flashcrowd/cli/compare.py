@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from flashcrowd.cli.output import console
 from flashcrowd.report import compare as comparing
 from flashcrowd.report.compare_match import names_of
 from flashcrowd.store import ResultsError
+from flashcrowd.store.errors import understood
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.units import Share, UnitError
 
@@ -53,18 +55,24 @@ def compare(
         print("A comparison needs at least two results folders.", file=sys.stderr)
         return 2
     try:
-        engines = [Manifest.read(folder).engine.name for folder in folders]
-        names = names_of(engines, [str(folder.resolve()) for folder in folders])
-        sides = [comparing.open_side(f, name) for f, name in zip(folders, names, strict=True)]
-        found = comparing.compare_sides(sides, share)
-        _show(found, all)
-        page = found.write(out or Path("comparison")) if out or report else None
+        target = out or (Path("comparison") if report else None)
+        page = _compared(folders, share, all, target)
     except (ResultsError, comparing.Incomparable) as error:
         print(error, file=sys.stderr)
         return 2
     if page is not None:
         print(f"Report: {page}")
     return 0
+
+
+@understood
+def _compared(folders: Sequence[Path], share: float, every: bool, out: Path | None) -> Path | None:
+    engines = [Manifest.read(folder).engine.name for folder in folders]
+    names = names_of(engines, [str(folder.resolve()) for folder in folders])
+    sides = [comparing.open_side(f, name) for f, name in zip(folders, names, strict=True)]
+    found = comparing.compare_sides(sides, share)
+    _show(found, every)
+    return found.write(out) if out else None
 
 
 def _show(found: comparing.Comparison, every: bool) -> None:

@@ -12,6 +12,7 @@ from flashcrowd.cli.output import console
 from flashcrowd.report import expectations
 from flashcrowd.store import Results, ResultsError
 from flashcrowd.store import open as open_results
+from flashcrowd.store.errors import understood
 
 
 def expect(
@@ -25,7 +26,7 @@ def expect(
     broken and one is undecided, 2 the study expects nothing, or no complete results.
     """
     try:
-        return status(open_results(folder), quiet=quiet)
+        return understood(status)(open_results(folder), quiet=quiet)
     except ResultsError as error:
         print(error, file=sys.stderr)
         return 2

@@ -12,6 +12,7 @@ from flashcrowd import pcap as captures
 from flashcrowd.cli.output import takes_files
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
+from flashcrowd.store.errors import understood
 from flashcrowd.store.html import amount
 
 
@@ -39,7 +40,7 @@ def pcap(
         return 2
     try:
         results = open_results(folder)
-        written = captures.write(results, out, hosts=host, points=point, runs=run)
+        written = understood(captures.write)(results, out, hosts=host, points=point, runs=run)
     except ResultsError as error:
         print(error, file=sys.stderr)
         return 2

@@ -13,6 +13,7 @@ from flashcrowd.cli.values import whole
 from flashcrowd.qlog import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
+from flashcrowd.store.errors import understood
 
 
 def qlog(
@@ -35,7 +36,7 @@ def qlog(
     if not takes_files(out):
         return 2
     try:
-        files = write(open_results(folder), out, run=run, format=format)
+        files = understood(write)(open_results(folder), out, run=run, format=format)
     except ResultsError as error:
         print(error, file=sys.stderr)
         return 2

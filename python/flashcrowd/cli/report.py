@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from flashcrowd.cli.output import takes_files
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
+from flashcrowd.store.errors import understood
 
 
 def report(
@@ -30,17 +31,22 @@ def report(
     if not takes_files(target):
         return 2
     try:
-        if (folder / "autolimit.json").is_file():
-            from flashcrowd.autolimit.page import write as write_history
-
-            print(f"Report: {write_history(folder, target)}")
-            return 0
-        results = open_results(folder)
-        from flashcrowd.report.study_page import write  # late: plotting libraries take a while
-
-        page = write(results, target)
+        page = _write(folder, target)
     except ResultsError as error:
         print(error, file=sys.stderr)
         return 2
     print(f"Report: {page}")
     return 0
+
+
+@understood
+def _write(folder: Path, target: Path) -> Path:
+    # Late: plotting libraries take a while.
+    if (folder / "autolimit.json").is_file():
+        from flashcrowd.autolimit.page import write as write_history
+
+        return write_history(folder, target)
+    results = open_results(folder)
+    from flashcrowd.report.study_page import write
+
+    return write(results, target)

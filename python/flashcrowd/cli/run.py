@@ -32,8 +32,9 @@ from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
-from flashcrowd.store import IncompleteResults, Results, ResultsError
+from flashcrowd.store import IncompleteResults, Results, ResultsError, atomic
 from flashcrowd.store import open as open_results
+from flashcrowd.store.errors import understood
 from flashcrowd.store.shard import Shard
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
@@ -150,8 +151,9 @@ def run(
         else:
             names = [registry.DEFAULT, registry.beside(loaded.kinds)] if both else [engine]
         parts = [
-            _part(loaded, name, base / name if both else base, jobs, place, force, fresh, across)
+            _part(loaded, name, folder, jobs, place, force, fresh, across)
             for name in names
+            for folder in [atomic.enclosed(base / name, base) if both else base]
         ]
         for part in parts:
             part.engine.repeat_invalid = repeat_invalid
@@ -169,7 +171,7 @@ def run(
                 _show(done)
             if report:
                 _report(done)
-        comparison = _compare(found, base / COMPARISON, quiet) if both else 0
+        comparison = _compare(found, atomic.enclosed(base / COMPARISON, base), quiet) if both else 0
     except KeyboardInterrupt as stop:
         return _stopped(folder, str(stop))
     except (registry.UnknownEngine, ResultsError, ClusterError) as error:
@@ -225,6 +227,7 @@ def _part(
     return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)
 
 
+@understood
 def _compare(found: list[Results], folder: Path, quiet: bool) -> int:
     """How far apart the engines are, printed and as a page; the exit status."""
     from flashcrowd.report import compare as comparing  # late, as the summary
@@ -241,6 +244,7 @@ def _compare(found: list[Results], folder: Path, quiet: bool) -> int:
     return 0
 
 
+@understood
 def _show(results: Results) -> None:
     try:
         from flashcrowd.report.summary import summary  # late: it takes a while to load
@@ -254,6 +258,7 @@ def _show(results: Results) -> None:
     print(f"Results: {results.path}")
 
 
+@understood
 def _judge(results: Results) -> int:
     from flashcrowd.cli.expect import status
 
@@ -274,12 +279,14 @@ def _stopped(folder: Path, state: str = "") -> int:
     return stopped()
 
 
+@understood
 def _report(results: Results) -> None:
     from flashcrowd.report.study_page import write
 
     print(f"Report: {write(results, results.path)}")
 
 
+@understood
 def _warn(results: Results, engine: str = "") -> bool:
     """Name runs that did not end as planned; whether there are such, or any cut off.
 

@@ -12,6 +12,7 @@ from typing import Any
 from flashcrowd.engines import Engine, registry
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Paper, Quick
+from flashcrowd.store import atomic
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.runner import prepare, run
@@ -57,7 +58,8 @@ def conduct(
         plays = (engine if isinstance(engine, str) else engine.name) != registry.DEFAULT
         alone = real and plays and paper.playing(name, real).alone
         at_a_time = 1 if alone else jobs
-        results = run(study, out=out / name, jobs=at_a_time, again=again, engine=engine)
+        folder = atomic.enclosed(out / name, out)
+        results = run(study, out=folder, jobs=at_a_time, again=again, engine=engine)
         found[name] = StudyEvidence(name, results, paper.names)
     return Evidence(found, quick)
 

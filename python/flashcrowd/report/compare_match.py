@@ -14,8 +14,8 @@ from flashcrowd.report import listings, source
 from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.scenario import paths
-from flashcrowd.store.assemble import as_written, si_number
 from flashcrowd.store.results import Results
+from flashcrowd.store.swept import as_written, si_number
 
 AXIS = "folder"
 """The column of ``runs`` that says of which folder a run is."""

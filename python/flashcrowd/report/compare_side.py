@@ -8,6 +8,7 @@ is said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flashcrowd import folder_files
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.report.source import Source
-from flashcrowd.store import schema
+from flashcrowd.store import parquet, schema
 from flashcrowd.store.digests import reading
 from flashcrowd.store.errors import IncompleteResults
 from flashcrowd.store.manifest import Manifest
@@ -86,7 +88,7 @@ class Side:
         manifest = Manifest.read(path)
         if manifest.tables == schema.VERSION:
             return cls.of(open_results(path), name)
-        if not (path / "tables").is_dir():
+        if not folder_files.exists(path / "tables", path):
             raise IncompleteResults(path, 0, len(manifest.runs))
         tables, read = _ByName(path, manifest), Results(path, manifest)
         return cls(
@@ -107,14 +109,14 @@ class _ByName(Mapping[str, pa.Table]):
         self._read: dict[str, pa.Table] = {}
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name not in schema.TABLES or not self._file(name).exists():
+        if name not in schema.TABLES or not self._has(name):
             raise KeyError(name)
         if name not in self._read:
             self._read[name] = self._load(name)
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in schema.TABLES if self._file(name).exists())
+        return filter(self._has, schema.TABLES)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -123,7 +125,8 @@ class _ByName(Mapping[str, pa.Table]):
         """Columns that are not what they are in this version, a sentence a table."""
         found = []
         for name in self:
-            there = pq.read_schema(self._verified.path(f"{name}.parquet"))
+            with self._opened(name) as file:
+                there = file.schema_arrow
             here = {field.name: field for field in _layout(name)}
             known = {*here, *(self._swept if name == "runs" else ())}
             lacking = [column for column in here if column not in there.names]
@@ -144,22 +147,27 @@ class _ByName(Mapping[str, pa.Table]):
                 )
         return tuple(found)
 
-    def _file(self, name: str) -> Path:
-        return self._folder / f"{name}.parquet"
+    def _has(self, name: str) -> bool:
+        return folder_files.exists(self._folder / f"{name}.parquet", self._folder.parent)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
+        path = self._verified.path(f"{name}.parquet")
+        with reading(path, self._folder.parent), parquet.opened(path) as file:
+            yield file
 
     def _load(self, name: str) -> pa.Table:
-        file = self._verified.path(f"{name}.parquet")
-        with reading(file, self._folder.parent):
-            table = pq.ParquetFile(file).read()
-        columns: dict[str, Any] = {}
-        for place in _layout(name):
-            if place.name in table.column_names and not _unit_differs(place, table.schema):
-                columns[place.name] = table.column(place.name)
-            else:
-                columns[place.name] = pa.nulls(table.num_rows, place.type)
-        if name == "runs":
-            columns |= {c: table.column(c) for c in table.column_names if c in self._swept}
-        return pa.table(columns)
+        with self._opened(name) as file:
+            table = file.read()
+            columns: dict[str, Any] = {}
+            for place in _layout(name):
+                if place.name in table.column_names and not _unit_differs(place, table.schema):
+                    columns[place.name] = table.column(place.name).cast(place.type)
+                else:
+                    columns[place.name] = pa.nulls(table.num_rows, place.type)
+            if name == "runs":
+                columns |= {c: table.column(c) for c in table.column_names if c in self._swept}
+            return pa.table(columns)
 
 
 def _layout(name: str) -> list[pa.Field]:

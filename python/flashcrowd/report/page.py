@@ -14,6 +14,7 @@ from pathlib import Path
 from jinja2 import DictLoader, Environment
 from markupsafe import Markup
 
+from flashcrowd import folder_files
 from flashcrowd.report import style, wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Page, Playback, Table
 from flashcrowd.store import atomic
@@ -62,9 +63,10 @@ def save(page: Page, folder: Path, name: str = "report.html") -> Path:
     """
     figures = folder / "figures"
     with atomic.naming(figures):
-        figures.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder_files.make(figures, folder)
     for figure in page.figures():
-        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.wide.encode())
+        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.wide.encode(), folder)
     path = folder / name
     atomic.write_bytes(path, html(page).encode())
     return path

@@ -13,8 +13,8 @@ import pyarrow as pa
 from flashcrowd.metrics import CASE
 from flashcrowd.report.source import Source
 from flashcrowd.report.sweep_values import Scale, scale, shown
-from flashcrowd.store.assemble import as_written
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
+from flashcrowd.store.swept import as_written
 from flashcrowd.undelivered import UNDELIVERED
 
 #: Columns of the table ``runs`` that are not sweep values.

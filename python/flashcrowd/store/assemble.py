@@ -6,22 +6,18 @@ the files do not depend on how many rows came at a time: equal runs give equal b
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd import units
-from flashcrowd.store import atomic, schema, verified
+from flashcrowd.store import atomic, schema, swept, verified
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.binding import Binding
 from flashcrowd.store.folder import Folder, Place
-from flashcrowd.store.manifest import Manifest
 
 ROW_GROUP = 1 << 17
 """Rows in each row group but the last."""
@@ -79,8 +75,8 @@ class Assembly:
             raise ValueError(f"run {self._next} is not finished")
         for table in self._tables.values():
             table.close()
-        self._whole("runs", _runs(manifest, self._said))
-        self._whole("points", _points(manifest))
+        self._whole("runs", swept.runs(manifest, self._said))
+        self._whole("points", swept.points(manifest))
         self._whole("timings", _timings(self.folder))
         verified.write(self._scratch, Binding.of(self.folder.path, manifest))
 
@@ -159,84 +155,6 @@ class _Table:
             parts.append(pa.Table.from_arrays([column, *rows.columns], schema=self._layout))
         self._waiting, self._numbers = [], []
         return pa.concat_tables(parts).combine_chunks()
-
-
-def _runs_schema(manifest: Manifest) -> pa.Schema:
-    keys = [column.field for column in (schema.RUN, *schema.RUN_KEYS)]
-    sweep = [pa.field(name, values.type) for name, values in _sweep(manifest).items()]
-    rest = list(schema.ENGINE_TABLES["run"].schema)
-    return pa.schema([*keys, *sweep, *rest], metadata=schema.metadata("runs"))
-
-
-def _runs(manifest: Manifest, said: Sequence[pa.Table]) -> pa.Table:
-    """One row a run: keys, sweep values, and what the engine says of the run."""
-    runs = manifest.runs
-    points = [run.point for run in runs]
-    columns = [
-        pa.array(range(len(runs)), pa.int64()),
-        pa.array(points, pa.int64()),
-        pa.array([run.repeat for run in runs], pa.int64()),
-        pa.array([run.seed for run in runs], pa.uint64()),
-        *(values.take(pa.array(points, pa.int64())) for values in _sweep(manifest).values()),
-        *pa.concat_tables([schema.ENGINE_TABLES["run"].empty(), *said]).columns,
-    ]
-    return pa.Table.from_arrays(columns, schema=_runs_schema(manifest))
-
-
-def _sweep(manifest: Manifest) -> dict[str, pa.Array]:
-    """The column of each swept setting, one value a point."""
-    fixed = {column.name for column in schema.ENGINE_TABLES["run"].columns}
-    fixed |= {column.name for column in (schema.RUN, *schema.RUN_KEYS)}
-    columns = {}
-    for path in dict.fromkeys(path for point in manifest.points for path in point.values):
-        name = f"sweep.{path}" if path in fixed else path
-        columns[name] = _typed([point.values.get(path) for point in manifest.points])
-    return columns
-
-
-def _typed(values: Sequence[Any]) -> pa.Array:
-    """Numbers stay numbers; everything else is text as written."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {bool}:
-        return pa.array(values, pa.bool_())
-    if kinds == {int}:
-        return pa.array(values, pa.int64())
-    if kinds and kinds <= {int, float}:
-        return pa.array(values, pa.float64())
-    return pa.array([None if value is None else as_written(value) for value in values], pa.string())
-
-
-def as_written(value: Any) -> str:
-    """A sweep value as text."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def si_number(value: Any) -> float | None:
-    """A sweep value in the SI unit of its dimension (s, bit/s, B, share), if it is a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    readings: tuple[Callable[[Any], float], ...] = (
-        lambda text: units.Span(text).seconds,
-        lambda text: units.Rate(text).bps,
-        lambda text: units.Size(text).bytes,
-        lambda text: units.Share(text).value,
-    )
-    for reading in readings:
-        try:
-            return float(reading(value))
-        except (ValueError, TypeError):
-            continue
-    return None
-
-
-def _points(manifest: Manifest) -> pa.Table:
-    rows = []
-    for index, point in enumerate(manifest.points):
-        for path, value in point.values.items():
-            text, number = as_written(value), si_number(value)
-            rows.append({"point": index, "path": path, "value": text, "number": number})
-    table = pa.Table.from_pylist(rows, schema=schema.POINTS.schema)
-    return table.replace_schema_metadata(schema.metadata("points"))
 
 
 def _timings(folder: Folder) -> pa.Table:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.store.errors import ResultsError
+from flashcrowd import folder_files
+from flashcrowd.store.errors import ResultsError, refused
 
 SCRATCH = ".unfinished-"
 """Prefix of files and folders that nobody finished; they may be deleted at any time."""
@@ -20,10 +20,24 @@ _UMASK = os.umask(0)  # Can only be read by setting it: once, before there are t
 os.umask(_UMASK)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, replacing what was there."""
-    with new_file(path) as scratch:
-        scratch.write_bytes(data)
+def write_bytes(path: Path, data: bytes, within: Path | None = None) -> None:
+    """Write a file, replacing what was there.
+
+    Args:
+        path: the file.
+        data: its content.
+        within: the folder that a person named, if the file is deeper in it: no link below it is
+            followed.
+    """
+    with naming(path), folder_files.parent(path, within) as folder:
+        name, handle = _begun(folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            _end(path, name, folder)
+        except BaseException:
+            folder_files.remove(name, folder)
+            raise
 
 
 @contextmanager
@@ -34,18 +48,38 @@ def new_file(path: Path) -> Iterator[Path]:
         the file to fill; it vanishes if the block fails.
     """
     with naming(path):
-        handle, name = tempfile.mkstemp(prefix=SCRATCH, dir=path.parent)
-        os.close(handle)
-        scratch = Path(name)
+        with folder_files.parent(path) as folder:
+            name, handle = _begun(folder)
+            os.close(handle)
+        scratch = path.with_name(name)
         try:
             yield scratch
-            sync(scratch)
-            os.chmod(scratch, 0o666 & ~_UMASK)
-            os.replace(scratch, path)
+            with folder_files.parent(path) as folder:  # many files may be begun at a time
+                _end(path, name, folder)
         except BaseException:
             scratch.unlink(missing_ok=True)
             raise
-        sync(path.parent)
+
+
+def _begun(folder: int) -> tuple[str, int]:
+    """A new file in a folder: its name, and its descriptor to write with."""
+    name = _free_name()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return name, os.open(name, flags, 0o600, dir_fd=folder)
+
+
+def _end(path: Path, name: str, folder: int) -> None:
+    """Give a file that is written its own name, once the disk has it."""
+    with folder_files.open_in(folder, name) as file:
+        os.fsync(file.fileno())
+        os.fchmod(file.fileno(), 0o666 & ~_UMASK)
+    os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    os.fsync(folder)
+
+
+def _free_name() -> str:
+    """A name that nobody has, as `tempfile` makes them."""
+    return SCRATCH + secrets.token_hex(8)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -67,37 +101,58 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=path.parent))
-        try:
-            os.chmod(scratch, 0o777 & ~_UMASK)
-            yield scratch
-            for file in sorted(scratch.iterdir()):
-                sync(file)
-            sync(scratch)
-            remove_folder(path)
-            os.replace(scratch, path)
-            sync(path.parent)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
+        with folder_files.parent(path) as folder:
+            name = _free_name()
+            os.mkdir(name, 0o777 & ~_UMASK, dir_fd=folder)
+            scratch = path.with_name(name)
+            try:
+                yield scratch
+                for file in sorted(scratch.iterdir()):
+                    sync(file)
+                sync(scratch)
+                remove_folder(path)
+                os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            except BaseException:
+                folder_files.remove(name, folder)
+                raise
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder, if it is there, at once as far as anybody can see."""
-    if path.exists():
-        trash = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=path.parent))
-        os.replace(path, trash / path.name)
-        sync(path.parent)
-        shutil.rmtree(trash, ignore_errors=True)
+    """Delete a folder, if it is there, at once as far as anybody can see; of a link, the link."""
+    with folder_files.parent(path) as folder:
+        trash = _free_name()
+        with suppress(FileNotFoundError):
+            os.replace(path.name, trash, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+            folder_files.remove(trash, folder)
 
 
-def sweep(folder: Path) -> None:
-    """Delete what earlier processes left unfinished in a folder."""
-    for left in folder.glob(SCRATCH + "*"):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            left.unlink(missing_ok=True)
+def enclosed(path: Path, within: Path) -> Path:
+    """The path of a folder below one that a person named; it need not be there.
+
+    Raises:
+        ResultsError: a link, or no folder, is in its place or on the way.
+    """
+    with (
+        naming(path),
+        suppress(FileNotFoundError),
+        folder_files.parent(path / SCRATCH, within),
+    ):
+        return path
+    return path
+
+
+def sweep(folder: Path, within: Path | None = None) -> None:
+    """Delete what earlier processes left unfinished in a folder; it need not be there.
+
+    Raises:
+        folder_files.Refused: it is a link below `within`.
+    """
+    with suppress(FileNotFoundError), folder_files.parent(folder / SCRATCH, within) as opened:
+        for left in os.listdir(opened):
+            if left.startswith(SCRATCH):
+                folder_files.remove(left, opened)
 
 
 def sync(path: Path) -> None:
@@ -114,6 +169,8 @@ def naming(path: Path) -> Iterator[None]:
     """Turn errors of the operating system into ones that say which file, and what to do."""
     try:
         yield
+    except folder_files.Refused as error:
+        raise refused(error) from None
     except OSError as error:
         raise ResultsError(
             path,

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd.store import atomic, digests, schema
+from flashcrowd import folder_files
+from flashcrowd.store import atomic, digests, parquet, schema
 from flashcrowd.store.errors import DamagedResults
 from flashcrowd.store.manifest import Run
 
@@ -85,7 +86,7 @@ def write(
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     path = folder / "runs" / f"{stem}.{digests.of(data)[: digests.SHORT]}.parquet"
-    atomic.write_bytes(path, data)
+    atomic.write_bytes(path, data, folder)
     return path
 
 
@@ -125,8 +126,15 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of finished runs in a results folder, in order of their names."""
-    return sorted((folder / "runs").glob("p*.parquet"))
+    """The files of finished runs in a results folder, in order of their names.
+
+    Raises:
+        ResultsError: what they should be in is no folder.
+    """
+    runs = folder / "runs"
+    with digests.reading(runs, folder):
+        names = folder_files.names(runs, folder)
+    return [runs / name for name in names if name.startswith("p") and name.endswith(".parquet")]
 
 
 def runs_of(folder: Path) -> Iterator[Run]:
@@ -199,9 +207,10 @@ class Batch:
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
         """The file, once it was held against the digest in its name."""
-        with digests.reading(self.path, self.path.parent.parent):
-            data = self.path.read_bytes()
+        folder = self.path.parent.parent
+        with digests.reading(self.path, folder):
+            data = folder_files.read(self.path, folder, parquet.most())
             if digests.of(data)[: digests.SHORT] != digest_of(self.path):
                 raise ValueError("its digest is not that of its name")
-            with pq.ParquetFile(pa.BufferReader(data)) as file:
+            with parquet.opened(pa.BufferReader(data)) as file:
                 yield file

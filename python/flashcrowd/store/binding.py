@@ -51,6 +51,8 @@ class Binding:
         """
         if "rows" not in plain or RUNS not in plain:
             raise ValueError("it does not say of which runs it is")
+        if not isinstance(plain["rows"], str) or not is_names(plain[RUNS]):
+            raise ValueError("it does not name files of runs")
         return cls(plain["rows"], tuple(plain[RUNS]))
 
     def to_json(self) -> dict[str, Any]:
@@ -67,6 +69,11 @@ class Binding:
         if not set(runs_in(folder)) <= set(self.runs):
             return "made from other runs than those in runs/"
         return ""
+
+
+def is_names(value: object) -> bool:
+    """Whether a value of a JSON file is a list of texts."""
+    return isinstance(value, list) and all(isinstance(it, str) for it in value)
 
 
 def rows_of(manifest: Manifest) -> str:

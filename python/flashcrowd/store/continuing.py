@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import folder_files
 from flashcrowd.store import atomic, batch, digests
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.binding import belongs, rows_of
@@ -34,7 +35,7 @@ def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list
     """
     if empty(path):
         return []
-    if not (path / FILE).exists() and not _written(path):
+    if not folder_files.exists(path / FILE, path) and not _written(path):
         raise ResultsError(path, "is in the way: no results folder", "Use another --out.")
     try:
         old = manifest_of(path)
@@ -54,7 +55,7 @@ def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list
 
 def manifest_of(path: Path) -> Manifest:
     """The manifest of what is a results folder."""
-    if not (path / FILE).exists():
+    if not folder_files.exists(path / FILE, path):
         raise gone(path)
     return Manifest.read(path)
 
@@ -94,10 +95,10 @@ def _strange(
             if not belongs(*Batch(file).cards(), manifest):
                 return [said, f"{file}: has runs of another plan, seed or engine"]
             known = True
-    if known or not (path / "tables").is_dir():
+    if known or not folder_files.exists(path / "tables", path):
         return []
     try:
-        before = json.loads((path / STUDY).read_text(encoding="utf-8"))
+        before = json.loads(folder_files.read(path / STUDY, path).decode())
     except (OSError, ValueError, RecursionError):
         return [said, f"{STUDY} and the files of runs do not say of which study"]
     changes = changed_settings(before, study)

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import folder_files
 from flashcrowd.store import atomic
-from flashcrowd.store.errors import DamagedResults, ResultsError
+from flashcrowd.store.errors import ODD, DamagedResults, ResultsError, TooLarge, refused
 
 SHORT = 16
 """Hexadecimal digits of a digest in a file's name: 64 bits."""
@@ -34,9 +35,13 @@ def of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def of_file(path: Path) -> str:
-    """SHA-256 of a file, which need not fit into memory."""
-    with path.open("rb") as file:
+def of_file(path: Path, folder: Path) -> str:
+    """SHA-256 of a file below a folder, which need not fit into memory.
+
+    Raises:
+        OSError: it cannot be read, or is no file.
+    """
+    with folder_files.opened(path, folder) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -68,7 +73,7 @@ def read_sealed(path: Path, folder: Path) -> dict[str, Any]:
         ResultsError: it cannot be read.
     """
     with reading(path, folder):
-        return unsealed(path.read_bytes())
+        return unsealed(folder_files.read(path, folder))
 
 
 def read_verified(path: Path, folder: Path, digest: str | None) -> bytes:
@@ -79,7 +84,7 @@ def read_verified(path: Path, folder: Path, digest: str | None) -> bytes:
         ResultsError: it cannot be read.
     """
     with reading(path, folder):
-        data = path.read_bytes()
+        data = folder_files.read(path, folder)
         if of(data) != digest:
             raise ValueError("its digest is another")
     return data
@@ -90,12 +95,17 @@ def reading(path: Path, folder: Path) -> Iterator[None]:
     """Turn what goes wrong while a file is read into an error that names it and the remedy."""
     try:
         yield
+    except folder_files.Refused as error:
+        raise refused(error) from None
+    except TooLarge as error:
+        what = "Read it where there is more memory, or look at where it comes from."
+        raise ResultsError(path, str(error), what) from None
     except OSError as error:
         if not isinstance(error, FileNotFoundError) and error.errno not in (errno.EIO, None):
             what = f"cannot be read: {error.strerror or error}"
             raise ResultsError(path, what, "Fix the permissions, or look for another.") from error
         raise damaged(path, folder, error.strerror or str(error)) from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except ODD as error:
         raise damaged(path, folder, str(error)) from error
 
 
@@ -115,10 +125,12 @@ def mending(folder: Path) -> str:
 
 def _as_written(study: Path, folder: Path) -> bool:
     """Whether the study's file is there, and what was written as far as anybody can tell."""
-    if not study.is_file():
+    try:
+        digest = of_file(study, folder)
+    except OSError:
         return False
     try:
-        files = unsealed((folder / MANIFEST).read_bytes())["files"]
-        return files["study.toml"] == of_file(study)
+        manifest = unsealed(folder_files.read(folder / MANIFEST, folder))
+        return manifest["files"]["study.toml"] == digest
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True

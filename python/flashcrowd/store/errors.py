@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import traceback
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from flashcrowd import folder_files
+from flashcrowd.errors import Unusable
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class ResultsError(Exception):
+class ResultsError(Unusable):
     """A results folder cannot be used.
 
     Attributes:
@@ -48,8 +58,70 @@ class ForeignResults(DamagedResults):
     state = "is of another results folder"
 
 
+def refused(error: folder_files.Refused) -> ResultsError:
+    """The error for what no results folder has: a link, a pipe, a length without sense."""
+    return ResultsError(
+        Path(error.filename),
+        error.strerror or str(error),
+        "Nothing was read or written there. flashcrowd leaves no such thing in a folder: look at "
+        "where it comes from.",
+    )
+
+
 class OtherFormat(ResultsError):
     """The folder was written in another format."""
+
+
+ODD = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError)
+"""What a content of another shape than ours ends in. Arrow's own errors are of these classes."""
+
+
+def understood(tell: Callable[P, T]) -> Callable[P, T]:
+    """For functions that tell of results: what they cannot make sense of is an error of the folder.
+
+    Each file may be what was written, and they may still say together what no study says, as a host
+    of no population. Who tells of them looks for none of that.
+
+    Raises:
+        ResultsError: of any error that is not one in words.
+    """
+
+    @wraps(tell)
+    def held(*args: P.args, **words: P.kwargs) -> T:
+        try:
+            return tell(*args, **words)
+        except Unknown:
+            raise
+        except (*ODD, StopIteration, AssertionError) as error:
+            raise Senseless(error) from error
+
+    return held
+
+
+class Senseless(ResultsError):
+    """Files of results are what was written, and do not fit together."""
+
+    def __init__(self, error: Exception) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if f"{os.sep}flashcrowd{os.sep}" in frame.filename]
+        frame = (own or frames)[-1]
+        what = f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        said = " ".join(str(error).split())[:200]
+        super().__init__(
+            Path("results"),
+            "do not fit together" + (f" ({what}: {said})" if said else f" ({what})"),
+            "If flashcrowd wrote these files and nobody changed them, this is a mistake in it: "
+            "please report it with the study.",
+        )
+
+
+class TooLarge(Exception):
+    """A file would need more memory than there is, as far as it says itself."""
+
+    def __init__(self, needed: int, available: int) -> None:
+        super().__init__(
+            f"needs {needed / 1e9:,.1f} GB of memory, and {available / 1e9:,.1f} GB are available"
+        )
 
 
 class IncompleteResults(ResultsError):

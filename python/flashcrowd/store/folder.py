@@ -23,13 +23,17 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from flashcrowd.store import atomic, batch, digests, schema
+from flashcrowd import folder_files
+from flashcrowd.store import atomic, batch, digests, parquet, schema
 from flashcrowd.store.batch import Batch, Card
 from flashcrowd.store.binding import MOVE, Binding, cards_of, rows_of
 from flashcrowd.store.continuing import changes_of, empty, manifest_of
 from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError
 from flashcrowd.store.manifest import FILE, STUDY, Manifest, Run
 from flashcrowd.store.verified import Verified
+
+_PARTS = ("plans", "runs")
+"""Folders in it that are filled file by file."""
 
 try:
     import fcntl
@@ -117,9 +121,9 @@ class Folder:
         with atomic.naming(path):
             path.mkdir(parents=True, exist_ok=True)
         with _only_writer(path):
-            atomic.sweep(path)
-            atomic.sweep(path / "plans")
-            atomic.sweep(path / "runs")
+            with atomic.naming(path):
+                for place in (path, *(path / name for name in _PARTS)):
+                    atomic.sweep(place, path)
             folder = cls(path, manifest, tell)
             folder._describe(study, plans, source)
             folder._look()
@@ -135,16 +139,31 @@ class Folder:
         self.manifest = replace(self.manifest, files=written)
         old = self._before()
         files[FILE] = digests.sealed(self.manifest.to_json())
-        changed = [name for name, text in files.items() if not _says(self.path / name, text)]
+        changed = [name for name, text in files.items() if not self._says(name, text)]
         with atomic.naming(self.path):
-            (self.path / "plans").mkdir(exist_ok=True)
-            (self.path / "runs").mkdir(exist_ok=True)
+            for name in _PARTS:
+                folder_files.make(self.path / name, self.path)
             if old is None or rows_of(old) != rows_of(self.manifest):
                 atomic.remove_folder(self.path / "tables")
             for name in changed:
-                if old is not None and _turned(self.path / name, old.files.get(name)):
+                if old is not None and self._turned(name, old.files.get(name)):
                     self.tell(f"{self.path / name} is damaged: it is written anew")
-                atomic.write_bytes(self.path / name, files[name].encode())
+                atomic.write_bytes(self.path / name, files[name].encode(), self.path)
+
+    def _says(self, name: str, text: str) -> bool:
+        """Whether a file has this text."""
+        file = self.path / name
+        with digests.reading(file, self.path):
+            return folder_files.exists(file, self.path) and (
+                folder_files.read(file, self.path) == text.encode()
+            )
+
+    def _turned(self, name: str, digest: str | None) -> bool:
+        """Whether a file that was written with this digest has another one, or is gone."""
+        file = self.path / name
+        return digest is not None and not (
+            folder_files.exists(file, self.path) and digests.of_file(file, self.path) == digest
+        )
 
     def _before(self) -> Manifest | None:
         """The manifest that lies there, if it is what was written."""
@@ -201,8 +220,7 @@ class Folder:
         self._enter(batch.write(self.path, name, cards, runs, self.manifest.engine.digest), cards)
         old = {self._replaced.pop(one.run).file for one in done if one.run in self._replaced}
         for file in old - {it.file for it in (*self.places.values(), *self._replaced.values())}:
-            with atomic.naming(file):
-                file.unlink(missing_ok=True)
+            self._remove(file)
 
     def adopt(self, file: Path, cards: Sequence[Card]) -> None:
         """Keep the runs of a file of another folder of this study, whole or not at all.
@@ -215,9 +233,9 @@ class Folder:
             ResultsError: the disk is full, or the like.
         """
         with digests.reading(file, file.parent.parent):
-            data = file.read_bytes()
+            data = folder_files.read(file, file.parent.parent, parquet.most())
         path = self.path / "runs" / file.name
-        atomic.write_bytes(path, data)
+        atomic.write_bytes(path, data, self.path)
         self._enter(path, cards)
 
     def ends(self, runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -241,10 +259,13 @@ class Folder:
                 cards = cards_of(path, self.manifest, f"Nothing was run. {MOVE}")
             except DamagedResults as error:
                 self.tell(f"{error.brief}: its runs are run again")
-                with atomic.naming(path):
-                    path.unlink()
+                self._remove(path)
                 continue
             self._enter(path, cards)
+
+    def _remove(self, file: Path) -> None:
+        with atomic.naming(file), folder_files.parent(file, self.path) as runs:
+            folder_files.remove(file.name, runs)
 
     def _enter(self, path: Path, cards: Sequence[Card]) -> None:
         for row, card in enumerate(cards):
@@ -258,20 +279,11 @@ def _is_invalid(place: Place) -> bool:
     return Batch(place.file).ends()[place.row][0] == "invalid"
 
 
-def _turned(file: Path, digest: str | None) -> bool:
-    """Whether a file that was written with this digest has another one, or is gone."""
-    return digest is not None and not (file.exists() and digests.of_file(file) == digest)
-
-
-def _says(file: Path, text: str) -> bool:
-    return file.exists() and file.read_bytes() == text.encode()
-
-
 @contextmanager
 def _only_writer(path: Path) -> Iterator[None]:
     """Hold the folder's lock; the system frees it when the process ends, however it ends."""
     with atomic.naming(path):
-        lock = (path / ".lock").open("a+", encoding="utf-8")
+        lock = folder_files.opened_in_place(path / ".lock")
     with lock:
         if fcntl is not None:
             try:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from flashcrowd import folder_files
 from flashcrowd.store import digests, schema
 from flashcrowd.store.errors import DamagedResults, OtherFormat, ResultsError
 
@@ -101,10 +104,10 @@ class Manifest:
             ResultsError: this is no results folder, or it cannot be read.
         """
         path = folder / FILE
-        if not path.exists():
+        if not folder_files.exists(path, folder):
             raise gone(folder) if (folder / STUDY).is_file() else _no_results(folder)
         with digests.reading(path, folder):
-            data = path.read_bytes()
+            data = folder_files.read(path, folder)
             plain = json.loads(data.decode())
             if not isinstance(plain, dict):
                 raise ValueError("it is no table")
@@ -112,22 +115,38 @@ class Manifest:
             if version == FORMAT or digests.KEY in plain:
                 plain = digests.unsealed(data)
             if version == FORMAT:
-                return cls(
-                    name=plain["name"],
-                    fingerprint=plain["fingerprint"],
-                    engine=Engine(**plain["engine"]),
-                    points=tuple(Point(**point) for point in plain["points"]),
-                    runs=tuple(Run(**run) for run in plain["runs"]),
-                    format=version,
-                    tables=plain["tables"],
-                    files=plain["files"],
-                )
+                return _checked(data)
         raise OtherFormat(
             path,
             f"has format {version!r}, this version of flashcrowd reads {FORMAT}"
             + (_UNBOUND if version == 3 else ""),
             "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
         )
+
+
+def _checked(data: bytes) -> Manifest:
+    """The manifest in a file.
+
+    Raises:
+        ValueError: a value has another type, or a run is of no point.
+    """
+    try:
+        found = _reader().validate_json(data, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}") from None
+    for place, run in enumerate(found.runs):
+        if not (0 <= run.point < len(found.points) and run.repeat >= 0 and 0 <= run.seed < 1 << 64):
+            raise ValueError(f"runs.{place}: there is no such run")
+    if len(found.wanted) != len(found.runs):
+        raise ValueError("runs: one stands there twice")
+    return found
+
+
+@cache
+def _reader() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
 
 
 def differences(

@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd import folder_files
 from flashcrowd.store import atomic, digests
-from flashcrowd.store.binding import RUNS, runs_in
+from flashcrowd.store.binding import RUNS, is_names, runs_in
 from flashcrowd.store.errors import DamagedResults, ForeignResults
 from flashcrowd.store.folder import Tell
 
@@ -69,7 +70,7 @@ def read(folder: Path, runs: Sequence[str]) -> dict[str, Any]:
         DamagedResults: it is not what was written.
         ForeignResults: it is of other runs.
     """
-    plain = digests.read_sealed(folder / FILE, folder)
+    plain = _read(folder)
     if plain.pop(RUNS, None) != list(runs):
         raise _foreign(folder)
     return plain
@@ -90,7 +91,7 @@ def settle(folder: Path, tell: Tell) -> None:
     A session that was killed leaves more or fewer files of runs than the one before knew of; the
     provenance of another results folder knows none of them.
     """
-    if not (folder / FILE).exists() and not (folder / "tables").is_dir():
+    if not any(folder_files.exists(folder / name, folder) for name in (FILE, "tables")):
         return
     try:
         _kept(folder)
@@ -101,10 +102,22 @@ def settle(folder: Path, tell: Tell) -> None:
 
 def _kept(folder: Path) -> dict[str, Any]:
     """What `provenance.json` says, if it is what was written and not of another results folder."""
-    plain = digests.read_sealed(folder / FILE, folder)
+    plain = _read(folder)
     known, there = plain.pop(RUNS, []), runs_in(folder)
     if known and there and not set(known) & set(there):
         raise _foreign(folder)
+    return plain
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / FILE
+    plain = digests.read_sealed(path, folder)
+    sessions, runs = plain.get("sessions"), plain.get(RUNS)
+    with digests.reading(path, folder):
+        if not isinstance(sessions, list) or not all(isinstance(it, dict) for it in sessions):
+            raise ValueError("its sessions are no list of tables")
+        if runs is not None and not is_names(runs):
+            raise ValueError("it does not name files of runs")
     return plain
 
 
@@ -144,10 +157,10 @@ def sessions_of(folder: Path) -> list[Any]:
 
 def _sessions(folder: Path, *, foreign: bool) -> list[Any]:
     """The sessions, those of other runs too if `foreign`."""
-    if not (folder / FILE).exists():
+    if not folder_files.exists(folder / FILE, folder):
         return []
     try:
-        kept = digests.read_sealed(folder / FILE, folder) if foreign else _kept(folder)
+        kept = _read(folder) if foreign else _kept(folder)
     except DamagedResults as error:
         return [_lost(error)]
     return kept["sessions"]

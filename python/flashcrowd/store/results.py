@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from flashcrowd import folder_files
 from flashcrowd.errors import did_you_mean
-from flashcrowd.store import digests, html, provenance, schema
+from flashcrowd.store import digests, html, parquet, provenance, schema, swept
 from flashcrowd.store.batch import files
 from flashcrowd.store.binding import MOVE, Binding, cards_of
 from flashcrowd.store.errors import IncompleteResults, OtherFormat, ResultsError, Unknown
@@ -55,15 +57,25 @@ class Tables(Mapping[str, pa.Table]):
         """How many rows each table has; the tables are not read for it."""
         if self._runs is not None:
             return {name: self[name].num_rows for name in self}
-        return {name: pq.read_metadata(self.path(name)).num_rows for name in self}
+        found = {}
+        for name in self:
+            with self._opened(name) as file:
+                found[name] = file.metadata.num_rows
+        return found
 
     def _load(self, name: str) -> pa.Table:
-        file = self.path(name)
-        with digests.reading(file, file.parent.parent):
-            table = pq.ParquetFile(file).read()
+        with self._opened(name) as file:
+            table = file.read()
+            swept.check(name, table, self._files.manifest)
         if self._runs is not None and "run" in table.column_names:
             table = table.filter(pc.field("run").isin(self._runs))
         return table
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
+        path = self.path(name)
+        with digests.reading(path, path.parent.parent), parquet.opened(path) as file:
+            yield file
 
     def __repr__(self) -> str:
         try:
@@ -117,7 +129,11 @@ class Results:
     def study(self) -> Mapping[str, Any]:
         """The resolved study, every default written out."""
         if STUDY not in self._files:
-            self._files[STUDY] = json.loads(self._written(STUDY))
+            with digests.reading(self.path / STUDY, self.path):
+                study = json.loads(self._written(STUDY))
+                if not isinstance(study, dict):
+                    raise ValueError("it is no table")
+            self._files[STUDY] = study
         return self._files[STUDY]
 
     @property
@@ -194,7 +210,7 @@ def open(path: str | Path) -> Results:
             f"has version {manifest.tables} of the tables, this flashcrowd has {schema.VERSION}",
             "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
         )
-    if not (folder / "tables").is_dir():
+    if not folder_files.exists(folder / "tables", folder):
         done = {card.run for file in files(folder) for card in cards_of(file, manifest, MOVE)}
         raise IncompleteResults(folder, len(done), len(manifest.runs))
     results = Results(folder, manifest)

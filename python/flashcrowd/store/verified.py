@@ -51,7 +51,7 @@ class Verified:
         if name not in self._sound:
             _, wanted = self._said
             with digests.reading(file, self.folder.parent):
-                if digests.of_file(file) != wanted.get(name):
+                if digests.of_file(file, self.folder.parent) != wanted.get(name):
                     raise ValueError("its digest is another")
             self._sound.add(name)
         return file
@@ -61,7 +61,9 @@ class Verified:
         results = self.folder.parent
         with digests.reading(self.folder / FILE, results):
             plain = digests.read_sealed(self.folder / FILE, results)
-            binding, files = Binding.read(plain), dict(plain["files"])
+            binding, files = Binding.read(plain), plain["files"]
+            if not isinstance(files, dict):
+                raise ValueError("it has no digests of files")
         why = binding.foreign(results, self.manifest)
         if why:
             for file in batch.files(results):
@@ -73,6 +75,6 @@ class Verified:
 
 def write(folder: Path, binding: Binding) -> None:
     """Write the digests of all files in a folder, and what they are made from, beside them."""
-    files = {file.name: digests.of_file(file) for file in sorted(folder.iterdir())}
+    files = {file.name: digests.of_file(file, folder) for file in sorted(folder.iterdir())}
     plain = {**binding.to_json(), "files": files}
     (folder / FILE).write_text(digests.sealed(plain), encoding="utf-8")

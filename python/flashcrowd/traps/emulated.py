@@ -17,6 +17,7 @@ from flashcrowd.errors import EngineError, PlanRejected
 from flashcrowd.report import source as tables
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate, estimate
+from flashcrowd.store import atomic
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
 from flashcrowd.traps import outcome, seen, trap
@@ -142,14 +143,16 @@ def conduct(
     for number, one in enumerate(chosen, 1):
         tell(one.name, number, len(chosen))
         place = Path(out) / FOLDER / one.name
-        simulated = run(one.study(held), out=place / "simulation", jobs=jobs, again=again)
+        there = atomic.enclosed(place / "simulation", Path(out))
+        simulated = run(one.study(held), out=there, jobs=jobs, again=again)
         verdicts = outcome.judge(one, simulated, held)
         shares = sorted({*(limits or verdicts.shares)})
         plays = program_of(one, program)
         engine = Emulator()
         engine.repeat_invalid = repeat_invalid
         real = study(one, shares, held, repeats, plays)
-        results = run(real, out=place / plays, jobs=side_by_side, engine=engine, again=again)
+        there = atomic.enclosed(place / plays, Path(out))
+        results = run(real, out=there, jobs=side_by_side, engine=engine, again=again)
         found.append(_beside(one, plays, verdicts, simulated, results, shares, held))
     return found
 

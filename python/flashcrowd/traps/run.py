@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from flashcrowd.store import atomic
 from flashcrowd.study.runner import run
 from flashcrowd.traps import outcome, trap
 from flashcrowd.traps.outcome import Verdicts
@@ -46,7 +47,8 @@ def conduct(
     for number, one in enumerate(chosen, 1):
         tell(one.name, number, len(chosen))
         study = one.study(held, repeats)
-        results = run(study, out=Path(out) / one.name, jobs=jobs, again=again)
+        folder = atomic.enclosed(Path(out) / one.name, Path(out))
+        results = run(study, out=folder, jobs=jobs, again=again)
         found.append(outcome.judge(one, results, held))
     return found
 
