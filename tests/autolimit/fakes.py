@@ -26,6 +26,8 @@ import pytest
 
 from flashcrowd.autolimit.deluge_rpc import ERROR, HEADER, RESPONSE, VERSION
 
+UPLOADS = 5000
+"""Bytes that a client uploads from reading to reading: enough to be limited."""
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, body."""
 
@@ -84,6 +86,7 @@ class FakeTransmission(Fake):
             self.writes.append(asked["arguments"])
             self.session.update(asked["arguments"])
         elif asked["method"] == "session-stats":
+            self.uploaded += UPLOADS
             said = {"current-stats": {"uploadedBytes": self.uploaded, "downloadedBytes": 0}}
         elif asked["method"] == "torrent-get":
             said = {"torrents": [{"uploadLimited": True, "honorsSessionLimits": False}]}
@@ -113,6 +116,7 @@ class FakeQBittorrent(Fake):
 
     def _said(self, what: str, form: dict[str, str]) -> str | None:
         in_force = self.limits[self.alternative]
+        self.uploaded += UPLOADS * (what == "transfer/info")
         if what == "app/setPreferences":
             self.writes.append(given := json.loads(form["json"]))
             self.limits[0] = given["up_limit"] // 1024 * 1024
@@ -126,6 +130,16 @@ class FakeQBittorrent(Fake):
             "transfer/speedLimitsMode": str(int(self.alternative)),
             "torrents/info": json.dumps([{"up_limit": 5000}, {"up_limit": 0}]),
         }.get(what)
+
+
+class FakeQBittorrent52(FakeQBittorrent):
+    """Version 5.2: where there is nothing to say, it says 204."""
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        status, given, said = super().answer(method, path, headers, body)
+        if path == "/api/v2/auth/login":
+            return (401, {}, b"") if said == b"Fails." else (204, given, b"")
+        return (204, given, b"") if status == 200 and not said else (status, given, said)
 
 
 class FakeDeluge(Fake):
@@ -158,6 +172,7 @@ class FakeDeluge(Fake):
         if method == "core.set_config":
             self.writes.append(arguments[0])
             self.config.update(arguments[0])
+        self.uploaded += UPLOADS * (method == "core.get_session_status")
         counters = {"net.sent_payload_bytes": self.uploaded, "net.recv_payload_bytes": 0}
         return {
             "daemon.info": "2.0.3",
@@ -177,7 +192,12 @@ class FakeDeluge(Fake):
 
 
 DELUGE = pytest.mark.skipif(find_spec("deluge_client") is None, reason="no deluge-client")
-FAKES: list[Any] = [FakeTransmission, FakeQBittorrent, pytest.param(FakeDeluge, marks=DELUGE)]
+FAKES: list[Any] = [
+    FakeTransmission,
+    FakeQBittorrent,
+    FakeQBittorrent52,
+    pytest.param(FakeDeluge, marks=DELUGE),
+]
 
 
 @contextmanager
@@ -227,7 +247,8 @@ def _http(fake: Fake) -> socketserver.TCPServer:
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(said)))
+            if status != 204:
+                self.send_header("Content-Length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)
 

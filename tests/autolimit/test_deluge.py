@@ -147,7 +147,7 @@ messages = st.one_of(
 def test_any_bytes_on_the_wire_are_understood_or_refused(said: list[bytes]) -> None:
     turns, ends = iter(range(10**6)), []
 
-    def connect(rpc: DelugeRpc) -> None:
+    def connect(rpc: DelugeRpc, until: float) -> None:
         """To somebody who says his piece whatever he is asked, and hangs up."""
         rpc._socket, other = socket.socketpair()
         ends.append(other)

@@ -7,7 +7,6 @@ set.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import socket
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.autolimit.fakes import FAKES, Fake, FakeDeluge, FakeQBittorrent, FakeTransmission
 
+from flashcrowd.autolimit import http
 from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Gone, Refused
 from flashcrowd.autolimit.clients import CLIENTS, reach
@@ -168,16 +168,18 @@ on_the_wire = st.lists(heads | bodies | st.binary(max_size=60), max_size=8).map(
 def test_any_bytes_on_the_wire_are_understood_or_refused(name: str, said: list[bytes]) -> None:
     turns, ends = iter(range(10**6)), []
 
-    def connect(connection: http.client.HTTPConnection) -> None:
+    def dial(host: str, port: int, ends_at: float) -> socket.socket:
         """To somebody who says his piece whatever he is asked, and hangs up."""
-        connection.sock, other = socket.socketpair()
+        link, other = socket.socketpair()
         ends.append(other)
         other.sendall(said[next(turns) % len(said)])
         other.shutdown(socket.SHUT_WR)
+        return link
 
     client = client_of(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http.client.HTTPConnection, "connect", connect)
+        patch.setattr(http, "dial", dial)
+        patch.setattr(http, "peer", lambda link: "localhost")
         only_looks(client)
         client.close()
     asked = b""

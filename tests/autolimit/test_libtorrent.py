@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,8 @@ def test_a_session_is_controlled_within_a_block(had: int) -> None:
     before = Libtorrent(session).read().setting
     ends = time.monotonic() + PATIENCE_S
     reflectors = [Reflector("127.0.0.1", 9), Reflector("127.0.0.2", 9)]
-    with controlled(session, reflectors=reflectors, ways=["tcp"], audience=listener):
+    options: Any = {"control": "unlimited", "line": 100_000, "ways": ["tcp"]}
+    with controlled(session, reflectors=reflectors, audience=listener, **options):
         while session.get_settings()["upload_rate_limit"] == had and time.monotonic() < ends:
             time.sleep(0.02)
         assert 0 < session.get_settings()["upload_rate_limit"] < 123_457

@@ -78,6 +78,15 @@ class Client(Protocol):
         """Counters and settings."""
         ...
 
+    @property
+    def peer(self) -> str | None:
+        """Whom its place leads to: `localhost` for this machine by any name, else an address."""
+        ...
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        """What `Setting.kept` of an earlier process says; `Gone` if it says nothing."""
+        ...
+
     def rounded(self, limit: int) -> int:
         """What the client makes of a limit in bytes per second.
 

@@ -74,7 +74,7 @@ class Deluge:
             Request("core.get_session_status", [[_UP, _DOWN]]),
             Request("core.get_enabled_plugins"),
         )
-        value = _speed(mapping(config, "the configuration"))
+        setting = self.setting(mapping(config, "the configuration"))
         counted = mapping(counted, "the session's status")
         if not isinstance(plugins, tuple | list):
             raise Gone("garbage: the plugins are no list")
@@ -82,9 +82,18 @@ class Deluge:
         state = "Green"
         if _SCHEDULER in plugins:
             state = self._call(Request("scheduler.get_state"))[0]
-        limit = min(int(value * _KIB), MOST)
-        setting = Setting(limit if limit > 0 else None, {_LIMIT: value})
         return Reading(whole(counted, _UP), whole(counted, _DOWN), setting, state != "Green")
+
+    @property
+    def peer(self) -> str | None:
+        """Whom the connection leads to."""
+        return self._rpc.peer
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        """The limit; below 0 is none."""
+        value = _speed(kept)
+        limit = min(int(value * _KIB), MOST)
+        return Setting(limit if limit > 0 else None, {_LIMIT: value})
 
     def rounded(self, limit: int) -> int:
         """Whole KiB, at least 1: a limit of 0 is none."""

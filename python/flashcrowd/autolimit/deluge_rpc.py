@@ -65,6 +65,7 @@ class DelugeRpc:
 
     Attributes:
         met: whether somebody who speaks TLS was ever there.
+        peer: whom the last connection led to, as `http.peer` says it.
 
     Raises:
         ModuleNotFoundError: `deluge-client` is not installed.
@@ -76,6 +77,7 @@ class DelugeRpc:
         self._socket: socket.socket | None = None
         self._numbers = 0
         self.met = False
+        self.peer: str | None = None
 
     @property
     def connected(self) -> bool:
@@ -92,7 +94,7 @@ class DelugeRpc:
         ends = time.monotonic() + http.TIMEOUT_S
         try:
             if self._socket is None:
-                self._connect()
+                self._connect(ends)
             return self._ask(requests, ends)
         except (OSError, ValueError) as error:
             self.close()
@@ -113,12 +115,14 @@ class DelugeRpc:
         if connected is not None:
             connected.close()
 
-    def _connect(self) -> None:
-        plain = socket.create_connection(self._place, http.TIMEOUT_S)
+    def _connect(self, ends: float) -> None:
+        plain = http.dial(*self._place, ends)
+        self.peer = http.peer(plain)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         self._socket = context.wrap_socket(plain, do_handshake_on_connect=False)
+        self._socket.settimeout(max(ends - time.monotonic(), 0.001))
         self._socket.do_handshake()
         self.met = True
 
@@ -131,7 +135,7 @@ class DelugeRpc:
         ]
         body = zlib.compress(self._rencode.dumps(calls))
         assert self._socket is not None
-        self._socket.settimeout(http.TIMEOUT_S)
+        self._socket.settimeout(max(ends - time.monotonic(), 0.001))
         self._socket.sendall(HEADER.pack(VERSION, len(body)) + body)
         answers: dict[int, Any] = {}
         rejected: Rejected | None = None

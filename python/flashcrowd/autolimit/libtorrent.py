@@ -32,6 +32,7 @@ class Libtorrent:
 
     name = "libtorrent"
     place = "libtorrent"
+    peer = None
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -50,9 +51,14 @@ class Libtorrent:
                     status.total_payload_upload,
                     status.total_payload_download,
                 )
-        limit = max(int(self._session.get_settings()[_LIMIT]), 0)
+        setting = self.setting(self._session.get_settings())
         up, down = (sum(total[way] for total in self._totals.values()) for way in (0, 1))
-        return Reading(up, down, Setting(limit or None, {_LIMIT: limit}), False)
+        return Reading(up, down, setting, False)
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        """The limit; 0 and below is none."""
+        limit = max(int(kept[_LIMIT]), 0)
+        return Setting(limit or None, {_LIMIT: limit})
 
     def rounded(self, limit: int) -> int:
         """Bytes, but not so few that nothing moves; 0 would be no limit."""

@@ -66,9 +66,19 @@ class QBittorrent:
         return Reading(
             whole(said, "up_info_data"),
             whole(said, "dl_info_data"),
-            Setting(limit or None, {_LIMIT: limit}),
+            self.setting({_LIMIT: limit}),
             before,
         )
+
+    @property
+    def peer(self) -> str | None:
+        """Whom the connection leads to."""
+        return self._http.peer
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        """The limit; 0 is none."""
+        limit = whole(kept, _LIMIT)
+        return Setting(limit or None, {_LIMIT: limit})
 
     def rounded(self, limit: int) -> int:
         """Whole KiB, at least 1: a limit of 0 is none."""
@@ -130,13 +140,13 @@ class QBittorrent:
         # Other servers ask for a user in this way; qBittorrent does not.
         if "www-authenticate" in answer.headers:
             raise self._other(answer)
-        if status == 401 or (status == 200 and said == "Fails."):
+        if status == 401 or (answer.succeeded and said == "Fails."):
             whom = f"the password of {self._user}" if self._user else "the login"
             raise Refused(
                 f"{self.place}: it refused {whom}; see Options, Web UI, Authentication in "
                 "qBittorrent."
             )
-        if not (status == 200 and said == "Ok.") and status != 204:
+        if not answer.succeeded or said not in ("Ok.", ""):
             raise self._other(answer)
         # SID, or QBT_SID_port since 5.2.
         self._cookie = answer.headers.get("set-cookie", "").partition(";")[0]
@@ -154,7 +164,7 @@ class QBittorrent:
             self._login()
             answer = self._send(method, path, form)
         status = answer.status
-        if status == 200:
+        if answer.succeeded:
             return answer.text
         if status >= 500:
             raise Gone(f"status {status}")

@@ -68,14 +68,22 @@ class Transmission:
         """Counters and settings."""
         session = self._call("session-get", fields=[_SPEED, _LIMITED, _ALTERNATIVE])
         now = mapping(self._call("session-stats").get("current-stats"), "current-stats")
-        kept = {_SPEED: whole(session, _SPEED), _LIMITED: flag(session, _LIMITED)}
-        limit = kept[_SPEED] * _KB if kept[_LIMITED] else None
         return Reading(
             whole(now, "uploadedBytes"),
             whole(now, "downloadedBytes"),
-            Setting(limit, kept),
+            self.setting(session),
             flag(session, _ALTERNATIVE),
         )
+
+    @property
+    def peer(self) -> str | None:
+        """Whom the connection leads to."""
+        return self._http.peer
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        """The limit, and whether it is one."""
+        speed, limited = whole(kept, _SPEED), flag(kept, _LIMITED)
+        return Setting(speed * _KB if limited else None, {_SPEED: speed, _LIMITED: limited})
 
     def rounded(self, limit: int) -> int:
         """Whole kB, at least 1: a limit of 0 is no upload at all."""
@@ -127,7 +135,7 @@ class Transmission:
 
     def _judge(self, answer: Answer) -> None:
         status = answer.status
-        if status == 200:
+        if answer.succeeded:
             return
         if answer.failed:
             raise Gone(f"status {status}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd.autolimit.client import Gone
@@ -23,7 +24,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def whole(values: dict[str, Any], name: str) -> int:
+def whole(values: Mapping[str, Any], name: str) -> int:
     """A number from 0 on; some versions write whole numbers with a point.
 
     Raises:
@@ -37,7 +38,7 @@ def whole(values: dict[str, Any], name: str) -> int:
     return int(value)
 
 
-def flag(values: dict[str, Any], name: str) -> bool:
+def flag(values: Mapping[str, Any], name: str) -> bool:
     """True or false.
 
     Raises:

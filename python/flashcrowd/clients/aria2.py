@@ -173,7 +173,7 @@ class Aria2(Daemon):
 
     def _call(self, method: str, *arguments: Any) -> Any:
         message = {"jsonrpc": "2.0", "id": "1", "method": method, "params": list(arguments)}
-        _, answer = json_rpc(self._http, "/jsonrpc", message)
+        answer = json_rpc(self._http, "/jsonrpc", message)
         if "error" in answer:
             raise RpcError(f"{method}: {answer['error'].get('message')}")
         return answer["result"]

@@ -122,8 +122,8 @@ def _knows(place: Place, port: int, info_hash: bytes) -> bool:
     }  # fmt: skip
     http = Http(place, port, place.address)
     try:
-        _, _, said = http.ask("GET", f"/announce?{urlencode(peer)}")
-        if b"failure reason" in said:
+        said = http.ask("GET", f"/announce?{urlencode(peer)}")
+        if b"failure reason" in said.body:
             return False
         http.ask("GET", f"/announce?{urlencode(peer | {'event': 'stopped'})}")
     except RpcError:

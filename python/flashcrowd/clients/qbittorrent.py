@@ -226,10 +226,12 @@ class QBittorrent(Daemon):
         fields = {
             "savepath": str(self.job.content.parent),
             "skip_checking": "true" if self.job.seed else "false",
+            "seedMode": "true" if self.job.seed else "false",
             "contentLayout": "Original",
             "autoTMM": "false",
             # A torrent can be told to hide what it has once it is there: until then it waits.
             "paused": str(self._waits).lower(),
+            "stopped": str(self._waits).lower(),
         }
         boundary = "flashcrowd-boundary"
         parts = [
@@ -244,7 +246,9 @@ class QBittorrent(Daemon):
         body += f"\r\n--{boundary}--\r\n".encode()
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         said = self._ask("POST", "torrents/add", body, headers)
-        if said.strip() != b"Ok.":
+        # A status of success with this word in it is a failure of 4.x; later ones say 409, or
+        # answer with nothing, or with how many there are.
+        if said.strip() == b"Fails.":
             raise RpcError(f"torrents/add: {said[:100]!r}")
 
     def ask(self) -> Progress:
@@ -256,7 +260,7 @@ class QBittorrent(Daemon):
             raise self.failure(f"its torrent is in the state {found[0]['state']}")
         if self._waits:
             self._post("torrents/setSuperSeeding", hashes=self._hash, value="true")
-            self._post("torrents/resume", hashes=self._hash)
+            self._either("torrents/resume", "torrents/start")
             self._waits = False
         said = json.loads(self._get(f"torrents/properties?hash={self._hash}"))
         return Progress(
@@ -296,7 +300,12 @@ class QBittorrent(Daemon):
 
     def drop(self) -> None:
         """Pause the torrent: the tracker is told."""
-        self._post("torrents/pause", hashes=self._hash)
+        self._either("torrents/pause", "torrents/stop")
+
+    def _either(self, before: str, since: str) -> None:
+        """One request, by its name before qBittorrent 5.0 and since."""
+        major = int(self._get("app/version").lstrip(b"v").partition(b".")[0])
+        self._post(since if major >= 5 else before, hashes=self._hash)
 
     def _get(self, path: str) -> bytes:
         return self._ask("GET", path, None, {})
@@ -307,7 +316,7 @@ class QBittorrent(Daemon):
     def _ask(
         self, method: str, path: str, body: bytes | str | None, headers: Mapping[str, str]
     ) -> bytes:
-        status, _, said = self._http.ask(method, f"/api/v2/{path}", body, headers)
-        if status != 200:
-            raise RpcError(f"{path}: status {status}, {said[:100]!r}")
-        return said
+        said = self._http.ask(method, f"/api/v2/{path}", body, headers)
+        if not said.succeeded:
+            raise RpcError(f"{path}: status {said.status}, {said.body[:100]!r}")
+        return said.body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import xmlrpc.client
@@ -10,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.autolimit import http
+from flashcrowd.autolimit.client import Gone
 from flashcrowd.clients.place import Place, entered
 
 TIMEOUT_S = 5.0
@@ -23,13 +24,12 @@ class Http:
     """Requests to a program that listens at a place."""
 
     def __init__(self, place: Place, port: int, address: str = "127.0.0.1") -> None:
-        self._place = place
-        self._connection = http.client.HTTPConnection(address, port, timeout=TIMEOUT_S)
+        self._http = http.Http(address, port, within=lambda: entered(place.netns))
 
     def is_up(self) -> bool:
         """Whether anybody listens there."""
         try:
-            self._connect()
+            self._http.connect()
         except OSError:
             return False
         return True
@@ -40,47 +40,36 @@ class Http:
         path: str,
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of an answer.
+    ) -> http.Answer:
+        """An answer.
 
         Raises:
             RpcError: there is none.
         """
-        for attempt in (1, 2):
-            try:
-                self._connect()
-                self._connection.request(method, path, body, dict(headers or {}))
-                answer = self._connection.getresponse()
-                return answer.status, dict(answer.getheaders()), answer.read()
-            except (OSError, http.client.HTTPException) as error:
-                # A connection that was kept may have been closed meanwhile: once more.
-                self._connection.close()
-                if attempt == 2 or isinstance(error, TimeoutError):
-                    raise RpcError(f"{path}: no answer: {error or type(error).__name__}") from None
-        raise AssertionError("both attempts return or raise")
-
-    def _connect(self) -> None:
-        if self._connection.sock is None:
-            with entered(self._place.netns):
-                self._connection.connect()
+        try:
+            return self._http.ask(method, path, body, headers)
+        except Gone as gone:
+            raise RpcError(f"{path}: no answer: {gone}") from None
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        self._http.close()
 
 
-def json_rpc(http: Http, path: str, message: Mapping[str, Any], **headers: str) -> tuple[int, Any]:
-    """Status and JSON of the answer to a JSON message.
+def json_rpc(http: Http, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    """The object in the answer to a JSON message; an error may be in it, whatever its status.
 
     Raises:
-        RpcError: there is no answer, or it is no JSON.
+        RpcError: there is no answer, or none with an object.
     """
-    given = {"Content-Type": "application/json", **headers}
-    status, _, body = http.ask("POST", path, json.dumps(message), given)
+    answer = http.ask("POST", path, json.dumps(message), {"Content-Type": "application/json"})
     try:
-        return status, json.loads(body) if body else None
-    except ValueError:
-        raise RpcError(f"{path}: status {status}, {body[:100]!r}") from None
+        said = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise RpcError(f"{path}: status {answer.status}, {answer.body[:100]!r}")
+    return said
 
 
 class Scgi:

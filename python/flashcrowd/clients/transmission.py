@@ -6,7 +6,7 @@ import base64
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.clients import reach
 from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.autolimit.http import Answer
 from flashcrowd.clients import elsewhere
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
@@ -167,22 +168,22 @@ class Transmission(Daemon):
 
     def _call(self, method: str, **arguments: Any) -> Any:
         message = json.dumps({"method": method, "arguments": arguments})
-        status, given, body = self._post(message)
-        if status == 409:
+        said = self._post(message)
+        if said.status == 409:
             # The daemon's guard against forged requests: the token comes with the refusal.
-            self._token = given.get(_TOKEN, "")
+            self._token = said.headers.get(_TOKEN.lower(), "")
             # It locks a file of this name, by which others know that it runs on their machine.
             elsewhere.note(self.job.folder, Path(f"/tmp/tr_session_id_{self._token}"))
-            status, given, body = self._post(message)
+            said = self._post(message)
         try:
-            answer = json.loads(body)
+            answer = json.loads(said.body)
         except ValueError:
-            raise RpcError(f"{method}: status {status}") from None
+            raise RpcError(f"{method}: status {said.status}") from None
         if answer["result"] != "success":
             raise RpcError(f"{method}: {answer['result']}")
         return answer["arguments"]
 
-    def _post(self, message: str) -> tuple[int, Mapping[str, str], bytes]:
+    def _post(self, message: str) -> Answer:
         headers = {"Content-Type": "application/json", _TOKEN: self._token}
         return self._http.ask("POST", "/transmission/rpc", message, headers)
 

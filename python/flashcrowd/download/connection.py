@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 import os
 import select
 import socket
@@ -41,24 +42,29 @@ class Connection:
         self.secure = secure
         self.fresh = True
         """Whether nothing was asked over it."""
+        self.ends = math.inf
+        """The instant, by `time.monotonic`, after which nothing comes or goes, whatever it is."""
         self.stream = Stream(self._receive, timeout_s)
 
-    def send(self, method: str, where: str, fields: Mapping[str, str]) -> None:
-        """Sends a request without a body; names of fields are in lower case.
+    def send(self, method: str, where: str, fields: Mapping[str, str], body: bytes = b"") -> None:
+        """Sends a request; names of fields are in lower case.
 
         Raises:
             Broken: the other side does not take it.
         """
         named = (f"{name.title()}: {value}" for name, value in fields.items())
         lines = [f"{method} {where} HTTP/1.1", *named]
+        left_s = min(self._timeout_s, self.ends - time.monotonic())
+        if left_s <= 0:
+            raise Broken(LATE)
         try:
-            self._link.settimeout(self._timeout_s)
-            self._link.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+            self._link.settimeout(left_s)
+            self._link.sendall(("\r\n".join(lines) + "\r\n\r\n").encode() + body)
         except OSError as error:
             raise _broken(error) from error
 
     def _receive(self, view: memoryview, until: float) -> int:
-        left_s = until - time.monotonic()
+        left_s = min(until, self.ends) - time.monotonic()
         if left_s <= 0:
             raise Broken(LATE)
         try:
@@ -75,6 +81,15 @@ class Connection:
         poll = select.poll()
         poll.register(self._link.fileno(), select.POLLIN)
         return not poll.poll(0)
+
+    def abort(self) -> None:
+        """From another thread, or a signal's handler: breaks off what is under way."""
+        self.ends = 0.0
+        with (
+            contextlib.suppress(OSError, ValueError),
+            socket.socket(fileno=os.dup(self._link.fileno())) as it,
+        ):
+            it.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Closes it."""
