@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,9 @@ def test_the_figure_shows_what_happened(tcp: Results, utp: Results) -> None:
     )
     (figure,) = over_time(tcp, read(tcp.tables["runs"]))
     assert f"losses were repaired ({repairs})" in figure.caption
+
+
+def test_a_sweep_has_the_busiest_connection_of_each_of_four_points_at_most(tcp: Results) -> None:
+    points = read(tcp.tables["runs"])
+    (point,) = points.points
+    assert len(over_time(tcp, replace(points, points=[point] * 6))) == 4

@@ -1,6 +1,7 @@
 //! Whatever the network does, the stream arrives intact, everything ends, and no limit is passed.
 
 use super::host::{Application, Close, Host, Ours, message};
+use super::pair::{Pair, said, small};
 use super::world::{Clock, Storm, World};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::Pacing;
@@ -218,4 +219,20 @@ proptest! {
             prop_assert!(world.peek(who).received() == &totals[1 - who][..], "not what was written");
         }
     }
+}
+
+#[test]
+fn a_window_holds_1023_packets() {
+    let config = Config {
+        receive_buffer_bytes: 1 << 20,
+        send_buffer_bytes: 1 << 20,
+        initial_window_bytes: 1 << 20,
+        ..small(1000)
+    };
+    let mut pair = Pair::new(config);
+    let packets = pair.write(1 << 19);
+    assert_eq!(packets.len(), 1023);
+    // One that arrives makes room for one.
+    pair.deliver(&packets[..1]);
+    assert_eq!(said(&mut pair.caller, pair.now).len(), 1);
 }
