@@ -13,6 +13,8 @@ from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, St
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
+from flashcrowd.scenario.paths import look_up, parse
+from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief as what_is_said
 from flashcrowd.study.need import (
@@ -86,7 +88,14 @@ def _ask_alone(engine: Engine, point: Point, study: str) -> None:
     try:
         engine.needs([point.plan().to_json()])
     except PlanRejected as error:
-        wrong = Problem(f"plan of point {point.index}", point.label, str(error))
+        place, _, allowed = str(error).partition(": ")
+        try:
+            value = look_up(
+                point.scenario.model_dump(mode="json", by_alias=True), parse(place) or []
+            )
+            wrong = Problem(place, shown(value), allowed)
+        except KeyError:
+            wrong = Problem(f"plan of point {point.index}", point.label, str(error))
         raise StudyError([wrong], study) from None
 
 

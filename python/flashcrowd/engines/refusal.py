@@ -8,18 +8,19 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.errors import PlanRejected
+from flashcrowd.plan.place import in_study
 
 
 def check(plan_json: str) -> None:
     """Refuse a plan that no engine can run.
 
     Raises:
-        PlanRejected: it names the place.
+        PlanRejected: it names the place, as a study does.
     """
     try:
         _core.check_plan(plan_json)
     except _core.PlanError as error:
-        raise PlanRejected(str(error)) from None
+        raise PlanRejected(in_study(str(error), plan_json)) from None
 
 
 def check_for(

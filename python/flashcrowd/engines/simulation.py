@@ -10,6 +10,7 @@ from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
 from flashcrowd.need import Need
 from flashcrowd.plan.digest import digest
+from flashcrowd.plan.place import in_study
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,8 @@ class Simulator:
         try:
             return [Need(*numbers) for numbers in self._plans.needs(list(plans))]
         except _core.PlanError as error:
+            for plan_json in plans:
+                refusal.check(plan_json)
             raise PlanRejected(str(error)) from None
 
     def at_once(self, needs: Sequence[Need]) -> int:
@@ -52,7 +55,7 @@ class Simulator:
         except _core.Cancelled:
             raise Cancelled from None
         except _core.PlanError as error:
-            raise PlanRejected(str(error)) from None
+            raise PlanRejected(in_study(str(error), plan_json)) from None
         except _core.EngineFault as error:
             build = _core.build_info()
             raise EngineFault(
