@@ -77,6 +77,22 @@ def test_manifest_of_the_future(folder: Path) -> None:
     assert fitting_folder(campaign(), folder) == folder.with_name("r-2")
 
 
+@pytest.mark.parametrize("text", ['{"dependencies": {}}', '{"format": "zip"}'])
+def test_a_manifest_of_another_program_says_so(folder: Path, text: str) -> None:
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(ResultsError, match="is no manifest of flashcrowd") as caught:
+        open_results(folder)
+    assert "flashcrowd run " in caught.value.remedy
+
+
+def test_a_manifest_of_another_folder_names_the_command(folder: Path, tmp_path: Path) -> None:
+    plain = digests.unsealed((folder / "manifest.json").read_bytes())
+    other = plain | {"runs": plain["runs"][:-1], "files": {"study.toml": "0" * 64}}
+    (folder / "manifest.json").write_text(digests.sealed(other))
+    with pytest.raises(ResultsError, match=f"flashcrowd run STUDY.toml --out {folder}"):
+        open_results(folder)
+
+
 def test_manifest_of_the_past(folder: Path) -> None:
     (folder / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(OtherFormat, match="has format 2, this version of flashcrowd reads 4"):

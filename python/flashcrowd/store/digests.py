@@ -118,7 +118,8 @@ def mending(folder: Path) -> str:
     """The command that mends a results folder."""
     study = folder / "study.toml"
     if not _as_written(study, folder):
-        return f"Run the study again with --out {shlex.quote(str(folder))}: it mends what it can."
+        command = f"flashcrowd run STUDY.toml --out {shlex.quote(str(folder))}"
+        return f"With the study's own file, this mends what it can: {command}"
     words = ["flashcrowd", "run", str(study), "--out", str(folder)]
     return f"This mends it, running again only what is lost: {shlex.join(words)}"
 

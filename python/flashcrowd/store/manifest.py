@@ -116,6 +116,9 @@ class Manifest:
                 plain = digests.unsealed(data)
             if version == FORMAT:
                 return _checked(data)
+        if not isinstance(version, int):
+            what = "is no manifest of flashcrowd"
+            raise ResultsError(path, what, "A results folder is made by: flashcrowd run STUDY.toml")
         raise OtherFormat(
             path,
             f"has format {version!r}, this version of flashcrowd reads {FORMAT}"
