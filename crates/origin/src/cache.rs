@@ -1,5 +1,8 @@
-use crate::list::{Links, List, NOWHERE};
+use crate::fair_queue::FairQueue;
+use crate::list::{List, NOWHERE};
+use crate::stretches::Stretches;
 use flashcrowd_base::{Slab, Time};
+use std::ops::Range;
 
 /// An extent that is wanted of the disk, on its way, or in memory.
 #[derive(Clone, Debug)]
@@ -53,8 +56,9 @@ pub struct Cache {
     /// Pieces of memory that are free, and how many there have been.
     free: Vec<u32>,
     pieces: u32,
-    links: Links,
-    queue: List,
+    queue: FairQueue,
+    /// Extents in memory.
+    stretches: Stretches,
 }
 
 impl Cache {
@@ -66,8 +70,8 @@ impl Cache {
             loads: 0,
             free: Vec::new(),
             pieces: 0,
-            links: Links::default(),
-            queue: List::default(),
+            queue: FairQueue::default(),
+            stretches: Stretches::default(),
         }
     }
 
@@ -103,6 +107,10 @@ impl Cache {
         let slots = (0..self.slots.places() as u32).filter_map(|slot| self.slots.get(slot));
         slots.filter(|slot| slot.state == State::Resident)
     }
+    /// The extents of a file that are in memory, ascending, as ranges that do not touch.
+    pub fn resident_in(&self, file: u32) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.stretches.of(file)
+    }
     /// Pieces of memory that no extent has: a driver may give back what it keeps for them.
     pub fn free_memory(&self) -> &[u32] {
         &self.free
@@ -112,8 +120,8 @@ impl Cache {
         self.queue.len()
     }
 
-    /// Puts an extent into the queue for the disk.
-    pub(crate) fn enqueue(&mut self, file: u32, extent: u32, bytes: u32) -> u32 {
+    /// Puts an extent into the queue for the disk, for a party.
+    pub(crate) fn enqueue(&mut self, party: u32, file: u32, extent: u32, bytes: u32) -> u32 {
         let slot = self.slots.insert(Slot {
             file,
             extent,
@@ -127,8 +135,15 @@ impl Cache {
             orphan: false,
         });
         debug_assert_ne!(slot, NOWHERE);
-        self.links.push_back(&mut self.queue, slot);
+        self.queue.push(party, slot);
         slot
+    }
+
+    /// A party waits for an extent, too, that somebody has asked for.
+    pub(crate) fn favour(&mut self, party: u32, slot: u32) {
+        if self.slot(slot).state == State::Queued {
+            self.queue.favour(party, slot);
+        }
     }
 
     /// The first in the queue.
@@ -142,7 +157,7 @@ impl Cache {
 
     /// The disk begins with an extent from the queue.
     pub(crate) fn begin(&mut self, slot: u32) {
-        self.links.remove(&mut self.queue, slot);
+        self.queue.serve(slot);
         let memory = self.free.pop().unwrap_or_else(|| {
             self.pieces += 1;
             self.pieces - 1
@@ -163,13 +178,18 @@ impl Cache {
         entry.state = State::Resident;
         entry.load = load;
         entry.loaded = now;
+        let (file, extent) = (entry.file, entry.extent);
+        self.stretches.insert(file, extent);
     }
 
     /// Forgets an extent, wherever it is.
     pub(crate) fn drop(&mut self, slot: u32) -> Option<Slot> {
         let entry = self.slots.get(slot)?;
+        if entry.state == State::Resident {
+            self.stretches.remove(entry.file, entry.extent);
+        }
         if entry.state == State::Queued {
-            self.links.remove(&mut self.queue, slot);
+            self.queue.remove(slot);
         } else {
             self.used -= u64::from(entry.bytes);
             self.free.push(entry.memory);

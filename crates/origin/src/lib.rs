@@ -50,8 +50,8 @@
 //!   than those. The lengths of all slots together never exceed [`Settings::memory_bytes`]. Slots are counted from 0 and
 //!   used again, so that memory may be a table of buffers: there are no more than extents were in memory at once.
 //! - **Disk.** [`Output::Read`]s are at most [`Settings::reads`] at once. Answer each with [`Origin::completed`], in any
-//!   order, also after its file was closed or its client has left. The machine's queue is first come, first served, and
-//!   asks for an extent once, whoever wants it. [`disk`] has disks in virtual time, for simulators and for servers on
+//!   order, also after its file was closed or its client has left. The machine's queue serves each party in turn
+//!   ([`Origin::join_for`]), and each party first come, first served; it asks for an extent once, whoever wants it. [`disk`] has disks in virtual time, for simulators and for servers on
 //!   machines whose disks no longer seek.
 //! - **The end.** [`Output::Done`] comes when the socket has accepted the last byte, [`Output::Failed`] when there will be
 //!   no more; after both the client's number is free. A connection that ends by itself: [`Origin::leave`].
@@ -70,6 +70,7 @@ mod client;
 mod counters;
 pub mod disk;
 mod extent_set;
+mod fair_queue;
 mod ids;
 mod layout;
 mod list;
@@ -80,6 +81,7 @@ mod policy;
 mod refusal;
 mod replacement;
 mod settings;
+mod stretches;
 mod world;
 
 pub use cache::{Cache, Slot, State};

@@ -131,6 +131,19 @@ impl Origin {
     ///
     /// Of a file that was closed there is nothing to get: the client fails at once. Who needs nothing is done at once.
     pub fn join(&mut self, now: Time, file: FileId, request: Request<'_>) -> ClientId {
+        self.join_for(now, file, request, 0)
+    }
+
+    /// The same, for one of several parties that share the disk, such as the addresses of clients. They are numbered; all others are of
+    /// party 0. The disk reads for each party in turn, so that a party with many clients, or with clients that ask for little of
+    /// much, waits for itself. An extent that several wait for comes with whose turn comes first.
+    pub fn join_for(
+        &mut self,
+        now: Time,
+        file: FileId,
+        request: Request<'_>,
+        party: u32,
+    ) -> ClientId {
         let entry = &mut self.world.files[file.0 as usize];
         let needs = match request.ranges {
             None => Needs::whole(entry.layout),
@@ -150,6 +163,7 @@ impl Origin {
             accepted: 0,
             progress: now,
             in_order: request.in_order,
+            party,
         };
         let place = match self.free.pop() {
             Some(place) => {
@@ -367,7 +381,7 @@ impl Origin {
         Some(self.world.clients[self.place(client)? as usize].accepted)
     }
     /// How long a client may have to wait that begins to wait now, in reads: those under way and in the queue, and one.
-    /// A read that is asked for later is not before it.
+    /// A read that is asked for later is not before it, unless for another party.
     pub fn longest_wait(&self) -> usize {
         self.world.cache.queued() + self.under_way.len() + 1
     }
@@ -454,7 +468,9 @@ impl Origin {
     fn ask(&mut self, place: u32, extent: u32) {
         let file = self.world.file_of(place);
         let bytes = self.world.layout(place).extent_bytes(extent);
-        let slot = self.world.cache.enqueue(file, extent, (bytes.end - bytes.start) as u32);
+        let (party, length) =
+            (self.world.clients[place as usize].party, (bytes.end - bytes.start) as u32);
+        let slot = self.world.cache.enqueue(party, file, extent, length);
         let entry = &mut self.world.files[file as usize];
         entry.slots[extent as usize] = slot;
         self.world.asked.push_back(&mut entry.asked, slot);
@@ -465,7 +481,10 @@ impl Origin {
     fn wait(&mut self, place: u32, extent: u32) {
         let file = self.world.file_of(place);
         let slot = self.world.slot_of(file, extent).expect("the extent was asked for");
-        self.world.clients[place as usize].doing = Doing::Waiting { slot };
+        let client = &mut self.world.clients[place as usize];
+        client.doing = Doing::Waiting { slot };
+        let party = client.party;
+        self.world.cache.favour(party, slot);
         self.links.push_back(&mut self.world.cache.slot_mut(slot).waiting, place);
     }
 

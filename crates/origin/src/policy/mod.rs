@@ -25,8 +25,8 @@ use std::ops::Range;
 /// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
 /// used again after `left` and `gone`.
 ///
-/// What the origin does by itself: an extent is asked of the disk once, whoever wants it; the disk's queue is first
-/// come, first served; whoever waits is asked again when the extent has come, before it can be evicted.
+/// What the origin does by itself: an extent is asked of the disk once, whoever wants it; the disk's queue serves each
+/// party in turn, and each first come, first served; whoever waits is asked again when the extent has come, before it can be evicted.
 pub trait Policy: Debug + Send {
     /// There is one more file; its number is the number of files so far.
     fn opened(&mut self, world: &World, file: u32);

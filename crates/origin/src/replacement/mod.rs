@@ -111,7 +111,7 @@ mod tests {
         for extent in extents {
             let there = world.slot_of(0, *extent);
             let slot = there.unwrap_or_else(|| {
-                let slot = world.cache.enqueue(0, *extent, UNIT);
+                let slot = world.cache.enqueue(0, 0, *extent, UNIT);
                 while !world.cache.fits(slot) {
                     let victim = store.victim(world, |_| false).unwrap();
                     store.gone(world, victim);
