@@ -13,14 +13,14 @@ use std::path::Path;
 const MAX: usize = 10_000;
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A page with the entries of a directory, directories first. Hidden ones are not shown, nor what is neither a file nor a
+/// A page with the entries of a directory, directories first. Hidden ones are not shown unless they are served, nor what is neither a file nor a
 /// directory, nor links that are not followed.
-pub(crate) fn page(root: &Root, directory: &File, path: &Path) -> io::Result<String> {
+pub(crate) fn page(root: &Root, directory: &File, path: &Path, hidden: bool) -> io::Result<String> {
     let mut entries = Vec::new();
     for entry in rustix::fs::Dir::read_from(directory)?.take(MAX) {
         let entry = entry?;
         let bytes = entry.file_name().to_bytes();
-        if bytes.starts_with(b".") {
+        if bytes.starts_with(b".") && (!hidden || matches!(bytes, b"." | b"..")) {
             continue;
         }
         // A link may lead out of the directory: what is said of it is what a request for it would find.

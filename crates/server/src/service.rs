@@ -37,6 +37,7 @@ pub(crate) struct Service {
     book: Option<Arc<DigestBook>>,
     direct: bool,
     listing: bool,
+    hidden: bool,
     limits: Limits,
 }
 
@@ -64,6 +65,7 @@ impl Service {
             book: settings.digests.then(DigestBook::new),
             direct,
             listing: settings.listing,
+            hidden: settings.hidden,
             limits: settings.limits.clone(),
         }
     }
@@ -118,6 +120,9 @@ impl Service {
             Rejection::Malformed => Refused(StatusCode::BAD_REQUEST, "malformed target"),
             Rejection::Missing => Refused(StatusCode::NOT_FOUND, "no such file"),
         })?;
+        if !self.hidden && target::is_hidden(&path) {
+            return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
+        }
         let file = match self.find(&path).await? {
             Found::File(_) if target.ends_with('/') => {
                 return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
@@ -184,8 +189,8 @@ impl Service {
             put(answer.headers_mut(), LOCATION, &format!("{}/", listing::target(&path)));
             return Ok(answer);
         }
-        let root = Arc::clone(&self.root);
-        let page = spawn_blocking(move || listing::page(&root, &directory, &path)).await;
+        let (root, hidden) = (Arc::clone(&self.root), self.hidden);
+        let page = spawn_blocking(move || listing::page(&root, &directory, &path, hidden)).await;
         let page = page.unwrap_or_else(|error| Err(io::Error::other(error)));
         let page = page.map_err(|error| refusal(&error))?;
         Ok(text_answer(StatusCode::OK, "text/html; charset=utf-8", page, exchange))

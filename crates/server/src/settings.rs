@@ -39,6 +39,9 @@ pub struct Settings {
     /// Whether a directory is answered with a list of what is in it.
     #[serde(default)]
     pub listing: bool,
+    /// Whether files and directories are served whose names begin with a dot; `/.well-known/` is in any case.
+    #[serde(default)]
+    pub hidden: bool,
     /// Whether digests are offered.
     #[serde(default = "yes")]
     pub digests: bool,

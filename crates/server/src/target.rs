@@ -47,6 +47,17 @@ pub fn path(target: &str) -> Result<PathBuf, Rejection> {
     Ok(path)
 }
 
+/// Whether a part of a path begins with a dot: configuration, repositories, what is half written, of which whoever serves a directory
+/// need not know. `/.well-known/` is there to be found (RFC 8615).
+pub fn is_hidden(path: &Path) -> bool {
+    let is_hidden = |part: &OsStr| part.as_bytes().starts_with(b".");
+    let mut parts = path.iter();
+    let is_first_hidden = parts.next().is_some_and(|part| is_hidden(part) && part != WELL_KNOWN);
+    is_first_hidden || parts.any(is_hidden)
+}
+
+const WELL_KNOWN: &str = ".well-known";
+
 /// A directory whose contents are served, and nothing outside of it.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -120,7 +131,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn names_with_a_dot_are_hidden_wherever_they_are() {
+        for (target, expected) in [
+            ("/", false),
+            ("/a.b/c.", false),
+            ("/.well-known/acme-challenge/x", false),
+            ("/.well-known", false),
+            ("/.htpasswd", true),
+            ("/%2ehtpasswd", true),
+            ("/a/.git/config", true),
+            ("/a/.well-known/x", true),
+            ("/.well-known/.x", true),
+            ("/.well-known2", true),
+            ("/..a", true),
+        ] {
+            assert_eq!(is_hidden(&path(target).unwrap()), expected, "{target}");
+        }
+    }
+
     proptest! {
+        /// However it is written: what is not hidden has no name that begins with a dot, but one.
+        #[test]
+        fn nothing_hidden_passes(target in "(/|//|\\.|%2e|%2E|git|/\\.well-known|[a-c]){0,16}") {
+            if let Ok(path) = path(&target) && !is_hidden(&path) {
+                let text = format!("/{}", path.display());
+                let below = text.strip_prefix("/.well-known").unwrap_or(&text);
+                prop_assert!(!below.contains("/."), "{text}");
+            }
+        }
+
         #[test]
         fn no_target_leads_out(target in "(/|\\.|%2e|%2F|%5c|%00|[a-c%\\\\:]|\\PC){0,24}") {
             if let Ok(path) = path(&target) {

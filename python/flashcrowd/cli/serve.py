@@ -48,6 +48,10 @@ def serve(
         Parameter(help="Symbolic links: those that stay inside, none, or wherever they lead."),
     ] = "within",
     listing: Annotated[bool, Parameter(negative=(), help="List directories.")] = False,
+    hidden: Annotated[
+        bool,
+        Parameter(negative=(), help="Serve names that begin with a dot, not only /.well-known/."),
+    ] = False,
     digests: Annotated[bool, Parameter(help="Offer digests of files and their blocks.")] = True,
     tls_cert: Annotated[
         Path | None,
@@ -132,6 +136,7 @@ def serve(
             "trial_disk": None if trial_disk is None else _disk("--trial-disk", trial_disk),
             "symlinks": symlinks,
             "listing": listing,
+            "hidden": hidden,
             "digests": digests,
             "access_log": None if access_log is None else str(access_log),
             "limits": {

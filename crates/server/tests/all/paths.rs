@@ -73,6 +73,35 @@ fn symbolic_links_are_followed_as_was_chosen() {
     }
 }
 
+/// However it is asked for; but what is there to be found by its name is found.
+#[test]
+fn names_with_a_dot_are_not_served_unless_that_is_wished_for() {
+    let files = [".htpasswd", "d/.git/config", ".well-known/acme-challenge/t", ".well-known/.x"];
+    let files = files.map(|name| (name, &b"x"[..]));
+    let statuses = |with| {
+        let stand = Stand::with(&files, with);
+        symlink(".htpasswd", stand.path("link")).unwrap();
+        let targets = [
+            "/.htpasswd",
+            "/%2ehtpasswd",
+            "/d/.git/config",
+            "/d/.git/config?digests",
+            "/d/.git/",
+            "/.well-known/.x",
+            "/.well-known/acme-challenge/t",
+            "/.well-known/",
+            "/link",
+        ];
+        let statuses = targets.map(|target| get(stand.address, target, &[]).status);
+        let page = String::from_utf8(get(stand.address, "/", &[]).body).unwrap();
+        (statuses.map(|status| status / 100 == 2), page.contains("./.htpasswd"))
+    };
+    let (n, y) = (false, true);
+    assert_eq!(statuses(json!({"listing": true})), ([n, n, n, n, n, n, y, y, y], false));
+    let all = json!({"listing": true, "hidden": true});
+    assert_eq!(statuses(all), ([y; 9], true));
+}
+
 /// A pipe has nobody at its other end: opening it must not wait.
 #[test]
 fn what_is_no_file_is_not_served() {
