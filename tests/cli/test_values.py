@@ -1,8 +1,13 @@
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from flashcrowd.cli.values import assignment
+from flashcrowd import toml_text
+from flashcrowd.cli.values import assignment, assignments
+from flashcrowd.errors import StudyError
+from flashcrowd.study.read import parse_document
 
 
 @pytest.mark.parametrize(
@@ -21,3 +26,56 @@ from flashcrowd.cli.values import assignment
 )
 def test_assignments_on_the_command_line(text: str, pair: Any):
     assert assignment(text) == pair
+
+
+LONG = "9" * 5_000
+MANY = 25_000
+DEEP = {
+    "a key": "a." * MANY + "a = 1",
+    "a key with spaces": "a . " * MANY + "a = 1",
+    "a key in quotes": '"a b".' * MANY + "a = 1",
+    "a key in single quotes": "'a'." * MANY + "a = 1",
+    "a table": "[" + "a." * MANY + "a]",
+    "a table in a list": "[[" + "a." * MANY + "a]]",
+    "a key between braces": "x = { " + "a." * MANY + "a = 1 }",
+    "a second key between braces": "x = { y = 1, " + "a." * MANY + "a = 1 }",
+    "a key after others": "x = 1\n\t" + "a." * MANY + "a = 1",
+    "lists": "x = " + "[" * MANY + "]" * MANY,
+    "braces": "x = " + "{ a = " * MANY + "1" + " }" * MANY,
+}
+
+
+def _read(where: str, text: str) -> None:
+    if where == "file":
+        parse_document(f"format = 1\n{text}", "s.toml")
+    name, _, value = text.partition("=")
+    assignments([f"x={value}", text if "[" not in name else f"x={text}"])
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("where", ["file", "--set"])
+def test_deep_toml_is_refused_at_once(where: str, text: str) -> None:
+    tracemalloc.start()
+    began = time.process_time()
+    with pytest.raises(StudyError, match=r"tables and lists at most 50 deep|dotted\.path=value"):
+        _read(where, text)
+    took, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert took < 5  # it was 21.6 s
+    assert peak < 50_000_000  # it was 2.5 GB
+
+
+@pytest.mark.parametrize(
+    "value", [LONG, f"-{LONG}", f"[1, {LONG}]", f"{{ a = {LONG} }}", f"+{LONG}"]
+)
+def test_a_number_of_too_many_digits_is_refused(value: str) -> None:
+    with pytest.raises(StudyError, match="whole numbers of at most 4300 digits") as caught:
+        assignments([f"network.rtt={value}"])
+    assert len(str(caught.value)) < 500
+    assert "network.rtt" in str(caught.value)
+
+
+def test_what_only_looks_deep_is_read() -> None:
+    words = ".".join("a" * 60)
+    text = f'title = "{words}"\n[a]\nb = """\n about {words}\n"""\n# {words}'
+    assert toml_text.loads(text)["title"] == words

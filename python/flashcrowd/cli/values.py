@@ -9,7 +9,9 @@ from typing import Any
 
 from cyclopts import Token
 
-from flashcrowd.errors import Problem, StudyError
+from flashcrowd import toml_text
+from flashcrowd.errors import Problem, StudyError, quoted
+from flashcrowd.study.read import unfit
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
@@ -37,27 +39,40 @@ def assignments(settings: Sequence[str]) -> dict[str, Any]:
     Raises:
         StudyError: one of them is no `path=value`.
     """
-    parsed = {text: assignment(text) for text in settings}
-    problems = [
-        Problem("--set", text, "dotted.path=value", "as in --set network.rtt='50 ms'")
-        for text, pair in parsed.items()
-        if pair is None
-    ]
+    problems: list[Problem] = []
+    parsed: dict[str, Any] = {}
+    for text in settings:
+        try:
+            pair = assignment(text)
+        except (toml_text.TooDeep, toml_text.TooLong) as error:
+            place, equals, _ = text.partition("=")
+            problems.append(unfit(error, quoted(f"--set {place.strip()}{equals}")[1:-1]))
+            continue
+        if pair is None:
+            hint = "as in --set network.rtt='50 ms'"
+            problems.append(Problem("--set", quoted(text), "dotted.path=value", hint))
+        else:
+            parsed[pair[0]] = pair[1]
     if problems:
         raise StudyError(problems, "command line")
-    return dict(pair for pair in parsed.values() if pair is not None)
+    return parsed
 
 
 def assignment(text: str) -> tuple[str, Any] | None:
     """`path=value` from the command line; `None` if it is not one.
 
     The value is read as TOML where it is TOML (`true`, `3`, `"5 %"`, `["a", "b"]`), else as a text.
+
+    Raises:
+        TooDeep, TooLong: see `toml_text.loads`.
     """
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
         return None
+    if path.count(".") >= toml_text.DEEPEST:
+        raise toml_text.TooDeep
     try:
-        parsed = tomllib.loads(f"value = {value}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        parsed = toml_text.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
         parsed = {"value": value.strip()}
     return path.strip(), parsed["value"] if set(parsed) == {"value"} else value.strip()

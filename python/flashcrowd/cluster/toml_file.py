@@ -6,7 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import toml_text
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.scenario.text_file import text_of, unread
+from flashcrowd.study.read import unfit
 
 
 def table_of(file: Path) -> dict[str, Any]:
@@ -16,9 +19,10 @@ def table_of(file: Path) -> dict[str, Any]:
         ClusterError: it cannot be read, or is no TOML.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return toml_text.loads(text_of(file, regular=True))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ClusterError(f"{file}: cannot be read: {reason}") from error
+        raise ClusterError(f"{file}: cannot be read: {unread(error)}") from error
+    except (toml_text.TooDeep, toml_text.TooLong) as error:
+        raise ClusterError(f"{file}: is no TOML of options: {unfit(error, '').allowed}") from error
     except tomllib.TOMLDecodeError as error:
         raise ClusterError(f"{file}: is no TOML: {error}") from error

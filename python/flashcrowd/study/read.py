@@ -8,15 +8,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import toml_text
 from flashcrowd.errors import MISSING, Problem, StudyError, visible
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
-
-DEEPEST = 50
-"""So deep may tables and lists stand in each other. A study needs eight levels."""
 
 
 def read_text(path: str | Path) -> str:
@@ -44,16 +42,11 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
         StudyError: it is no TOML, or has another format.
     """
     try:
-        document = tomllib.loads(text)
+        document = toml_text.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError([_syntax(str(error), text, source)], source) from None
-    except RecursionError:
-        raise StudyError([_too_deep(source)], source) from None
-    except ValueError:  # Python's limit for a whole number as text
-        long = Problem(source, "longer", "whole numbers of at most 4300 digits")
-        raise StudyError([long], source) from None
-    if not _shallow(document):
-        raise StudyError([_too_deep(source)], source)
+    except (toml_text.TooDeep, toml_text.TooLong) as error:
+        raise StudyError([unfit(error, source)], source) from None
     if type(document.get("format")) is not int or document["format"] != 1:
         value = shown(document["format"]) if "format" in document else MISSING
         hint = "write `format = 1` at the top"
@@ -61,20 +54,12 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
     return document
 
 
-def _too_deep(source: str) -> Problem:
-    allowed = f"tables and lists at most {DEEPEST} deep in each other"
-    return Problem(source, "deeper", allowed)
-
-
-def _shallow(document: Any) -> bool:
-    """Whether nothing stands too deep in it; by levels, not by calls."""
-    level = [document]
-    for _ in range(DEEPEST + 1):
-        tables = (it.values() if isinstance(it, dict) else it for it in level)
-        level = [below for table in tables for below in table if isinstance(below, dict | list)]
-        if not level:
-            return True
-    return False
+def unfit(error: toml_text.TooDeep | toml_text.TooLong, place: str) -> Problem:
+    """What is said of TOML that is deeper, or has a longer number, than anybody needs."""
+    if isinstance(error, toml_text.TooLong):
+        return Problem(place, "longer", "whole numbers of at most 4300 digits")
+    allowed = f"tables and lists at most {toml_text.DEEPEST} deep in each other"
+    return Problem(place, "deeper", allowed)
 
 
 def _syntax(message: str, text: str, source: str) -> Problem:
