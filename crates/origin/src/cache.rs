@@ -111,6 +111,14 @@ impl Cache {
     pub fn resident_in(&self, file: u32) -> impl Iterator<Item = Range<u32>> + '_ {
         self.stretches.of(file)
     }
+    /// Where the extents of a file are, ascending by extent.
+    pub(crate) fn slots_of(&self, file: u32) -> Vec<u32> {
+        let mut slots: Vec<u32> = (0..self.slots.places() as u32)
+            .filter(|slot| self.slots.get(*slot).is_some_and(|slot| slot.file == file))
+            .collect();
+        slots.sort_by_key(|slot| self.slot(*slot).extent);
+        slots
+    }
     /// Pieces of memory that no extent has: a driver may give back what it keeps for them.
     pub fn free_memory(&self) -> &[u32] {
         &self.free

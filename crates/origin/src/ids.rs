@@ -1,6 +1,10 @@
-/// A file of the server.
+/// A file of the server. The number of one that was closed is used again, with another generation: who joins a file that is gone
+/// fails at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FileId(pub(crate) u32);
+pub struct FileId {
+    pub(crate) place: u32,
+    pub(crate) generation: u32,
+}
 
 /// A download. The number of one that has ended is used again, with another generation: an input that names a client
 /// that is gone changes nothing.
@@ -15,9 +19,10 @@ pub struct ClientId {
 pub struct ReadId(pub(crate) u64);
 
 impl FileId {
-    /// Its number: files are counted from 0 in the order in which they were opened.
+    /// A small number that no other file has at the same time: until one is closed, files are counted from 0 in the order in which
+    /// they were opened.
     pub fn number(self) -> usize {
-        self.0 as usize
+        self.place as usize
     }
 }
 

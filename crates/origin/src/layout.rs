@@ -13,6 +13,9 @@ impl Layout {
     /// Blocks in an extent at most: an extent's blocks are the bits of one word.
     pub const MAX_BLOCKS: u32 = 64;
 
+    /// Of a file without a byte.
+    pub(crate) const EMPTY: Layout = Layout { length: 0, block_shift: 0, extent_shift: 0 };
+
     /// `None` where sizes are no powers of two, where an extent has no block or more than [`Layout::MAX_BLOCKS`],
     /// or where the file has more than 2^31 blocks.
     pub(crate) fn new(length: u64, block: u32, extent: u32) -> Option<Layout> {

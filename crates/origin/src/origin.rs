@@ -1,6 +1,6 @@
 use crate::cache::{Cache, State};
 use crate::client::{CHOICE, Client, Doing};
-use crate::list::{Links, List, NOWHERE};
+use crate::list::{Links, List};
 use crate::policy::{Policy, in_order};
 use crate::world::{Choice, File, World};
 use crate::{
@@ -36,6 +36,9 @@ pub struct Origin {
     policy: Box<dyn Policy>,
     /// Numbers of clients that are gone.
     free: Vec<u32>,
+    /// Numbers of files that are gone, and of those that became idle, each once.
+    free_files: Vec<u32>,
+    idle: Vec<u32>,
     links: Links,
     /// Clients whose sockets have a block to accept, who progressed longest ago first.
     sending: List,
@@ -71,6 +74,8 @@ impl Origin {
             world,
             policy,
             free: Vec::new(),
+            free_files: Vec::new(),
+            idle: Vec::new(),
             links: Links::default(),
             sending: List::default(),
             under_way: Vec::new(),
@@ -81,50 +86,79 @@ impl Origin {
         })
     }
 
-    /// Adds a file of so many bytes.
+    /// How a file of so many bytes is cut.
+    ///
+    /// # Errors
+    ///
+    /// If it has more than 2^31 blocks.
+    pub fn layout(&self, length: u64) -> Result<Layout, Refusal> {
+        let Settings { block_bytes, extent_bytes, .. } = self.settings;
+        Layout::new(length, block_bytes, extent_bytes).ok_or_else(|| {
+            Refusal::new("length", length, format!("at most 2^31 blocks of {block_bytes} bytes"))
+        })
+    }
+
+    /// Adds a file of so many bytes. It takes memory for each of its extents until it is [closed](Origin::close).
     ///
     /// # Errors
     ///
     /// If it has more than 2^31 blocks.
     pub fn open(&mut self, length: u64) -> Result<FileId, Refusal> {
-        let Settings { block_bytes, extent_bytes, .. } = self.settings;
-        let layout = Layout::new(length, block_bytes, extent_bytes).ok_or_else(|| {
-            Refusal::new("length", length, format!("at most 2^31 blocks of {block_bytes} bytes"))
-        })?;
-        let id = self.world.files.len() as u32;
-        let slots = vec![NOWHERE; layout.extents() as usize].into_boxed_slice();
-        self.world.files.push(File {
-            layout,
-            slots,
-            asked: List::default(),
-            position: None,
-            clients: 0,
-            closed: false,
-        });
-        self.policy.opened(&self.world, id);
-        Ok(FileId(id))
+        let layout = self.layout(length)?;
+        let files = &mut self.world.files;
+        let place = match self.free_files.pop() {
+            Some(place) => {
+                let old = &mut files[place as usize];
+                *old = File { listed: old.listed, ..File::new(layout, old.generation + 1) };
+                place
+            }
+            None => {
+                files.push(File::new(layout, 0));
+                files.len() as u32 - 1
+            }
+        };
+        self.policy.opened(&self.world, place);
+        Ok(self.file_id(place))
     }
 
     /// Ends the downloads of a file that has changed or is gone, and forgets what is in memory of it. What is under way
-    /// for it at the disk is to be completed all the same.
+    /// for it at the disk is to be completed all the same; then nothing is kept of the file.
     pub fn close(&mut self, now: Time, file: FileId) {
-        let Some(entry) = self.world.files.get_mut(file.0 as usize) else { return };
-        entry.closed = true;
-        for place in 0..self.world.clients.len() as u32 {
-            let client = &self.world.clients[place as usize];
-            if client.file == file.0 && client.doing != Doing::Gone {
-                self.fail(place, Failure::Closed);
+        let Some(number) = self.file_place(file) else { return };
+        self.world.files[number as usize].closed = true;
+        if self.world.file(number).clients > 0 {
+            for place in 0..self.world.clients.len() as u32 {
+                let client = &self.world.clients[place as usize];
+                if client.file == number && client.doing != Doing::Gone {
+                    self.fail(place, Failure::Closed);
+                }
             }
         }
-        for extent in 0..self.world.file(file.0).layout.extents() {
-            let Some(slot) = self.world.slot_of(file.0, extent) else { continue };
-            if self.world.cache.slot(slot).state == State::Reading {
-                self.world.cache.slot_mut(slot).orphan = true;
-            } else {
-                self.forget(slot);
+        if self.world.file(number).there > 0 {
+            for slot in self.world.cache.slots_of(number) {
+                if self.world.cache.slot(slot).state == State::Reading {
+                    self.world.cache.slot_mut(slot).orphan = true;
+                } else {
+                    self.forget(slot);
+                }
             }
         }
+        self.forget_file(number);
         self.ask_disk(now);
+    }
+
+    /// A file that became idle: nobody downloads it, and nothing of it is in memory or asked of the disk. Each time that it
+    /// becomes so it comes once. A driver whose files come and go without an end closes it; what a policy knows of such a file is
+    /// where in it the disk was.
+    pub fn next_idle(&mut self) -> Option<FileId> {
+        while let Some(place) = self.idle.pop() {
+            let file = &mut self.world.files[place as usize];
+            file.listed = false;
+            if file.is_idle() && !file.closed {
+                return Some(self.file_id(place));
+            }
+        }
+        None
     }
 
     /// A client begins. Its socket has no room until the driver says so.
@@ -144,19 +178,20 @@ impl Origin {
         request: Request<'_>,
         party: u32,
     ) -> ClientId {
-        let entry = &mut self.world.files[file.0 as usize];
+        let closed = self.file_place(file).is_none();
+        let entry = &mut self.world.files[file.place as usize];
         let needs = match request.ranges {
+            _ if closed => Needs::ranges(entry.layout, &[]),
             None => Needs::whole(entry.layout),
             Some(ranges) => Needs::ranges(entry.layout, ranges),
         };
-        let closed = entry.closed;
         entry.clients += 1;
         self.world.active += u32::from(entry.clients == 1);
         let left = needs.blocks();
         let mut client = Client {
             lines: CacheLines::HERE,
             generation: 0,
-            file: file.0,
+            file: file.place,
             needs,
             left,
             doing: Doing::Resting,
@@ -315,12 +350,14 @@ impl Origin {
             }
         } else {
             self.counters.errors += u64::from(!brought);
-            self.world.files[file as usize].slots[extent as usize] = NOWHERE;
+            self.world.files[file as usize].take(extent);
             self.policy.gone(&self.world, slot);
             self.world.cache.drop(slot);
             for place in &woken {
                 self.fail(*place, Failure::Disk);
             }
+            self.note_idle(file);
+            self.forget_file(file);
         }
         self.woken = woken;
         self.ask_disk(now);
@@ -386,6 +423,16 @@ impl Origin {
         self.world.cache.queued() + self.under_way.len() + 1
     }
 
+    fn file_id(&self, place: u32) -> FileId {
+        FileId { place, generation: self.world.file(place).generation }
+    }
+
+    /// The number of a file that is not closed.
+    fn file_place(&self, file: FileId) -> Option<u32> {
+        let entry = self.world.files.get(file.place as usize)?;
+        (entry.generation == file.generation && !entry.closed).then_some(file.place)
+    }
+
     fn id(&self, place: u32) -> ClientId {
         ClientId { place, generation: self.world.clients[place as usize].generation }
     }
@@ -431,7 +478,7 @@ impl Origin {
         self.count(place, block, slot, length, at_once);
         self.outputs.push_back(Output::Send {
             client: self.id(place),
-            file: FileId(file),
+            file: self.file_id(file),
             offset: bytes.start,
             length,
             slot: self.world.cache.slot(slot).memory,
@@ -472,7 +519,7 @@ impl Origin {
             (self.world.clients[place as usize].party, (bytes.end - bytes.start) as u32);
         let slot = self.world.cache.enqueue(party, file, extent, length);
         let entry = &mut self.world.files[file as usize];
-        entry.slots[extent as usize] = slot;
+        entry.put(extent, slot);
         self.world.asked.push_back(&mut entry.asked, slot);
         entry.position = Some(extent);
         self.policy.asked(&self.world, slot);
@@ -503,7 +550,7 @@ impl Origin {
             self.next_read += 1;
             self.under_way.push((read, slot));
             let entry = self.world.cache.slot(slot);
-            let (file, length, slot) = (FileId(entry.file), entry.bytes, entry.memory);
+            let (file, length, slot) = (self.file_id(entry.file), entry.bytes, entry.memory);
             let offset = self.world.file(entry.file).layout.extent_bytes(entry.extent).start;
             self.counters.reads += 1;
             self.counters.read += u64::from(length);
@@ -516,9 +563,30 @@ impl Origin {
         self.policy.gone(&self.world, slot);
         let Some(gone) = self.world.cache.drop(slot) else { return };
         let file = &mut self.world.files[gone.file as usize];
-        file.slots[gone.extent as usize] = NOWHERE;
+        file.take(gone.extent);
         if gone.state != State::Resident {
             self.world.asked.remove(&mut file.asked, slot);
+        }
+        self.note_idle(gone.file);
+    }
+
+    /// Whether a file has become idle.
+    fn note_idle(&mut self, place: u32) {
+        let file = &mut self.world.files[place as usize];
+        if file.is_idle() && !file.closed && !file.listed {
+            file.listed = true;
+            self.idle.push(place);
+        }
+    }
+
+    /// Keeps nothing of a file that is closed, if nothing refers to it.
+    fn forget_file(&mut self, place: u32) {
+        let file = &mut self.world.files[place as usize];
+        if file.closed && file.is_idle() && !file.gone {
+            file.gone = true;
+            (file.layout, file.slots) = (Layout::EMPTY, Box::default());
+            self.policy.closed(place);
+            self.free_files.push(place);
         }
     }
 
@@ -559,6 +627,8 @@ impl Origin {
         let layout = file.layout;
         // Its memory goes at once, its number is used again.
         client.needs = Needs::ranges(layout, &[]);
+        let file = client.file;
         self.free.push(place);
+        self.note_idle(file);
     }
 }

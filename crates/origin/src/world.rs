@@ -1,6 +1,6 @@
 use crate::cache::{Cache, State};
 use crate::client::Client;
-use crate::list::{Links, List, NOWHERE};
+use crate::list::{Links, List};
 use crate::{Layout, Needs};
 
 /// What a policy sees: files and what of them is in memory, clients and what they still need.
@@ -22,8 +22,10 @@ pub struct World {
 pub struct File {
     /// How it is cut.
     pub layout: Layout,
-    /// The slot of each extent, or nowhere.
+    /// The slot of each extent and 1, or 0: so memory that nobody has written to is no memory of the machine's.
     pub(crate) slots: Box<[u32]>,
+    /// Extents in memory, in the queue for the disk or being read.
+    pub(crate) there: u32,
     /// Extents in the queue for the disk or being read, in the order in which they were asked for.
     pub(crate) asked: List,
     /// The extent that was asked of the disk last.
@@ -32,6 +34,46 @@ pub struct File {
     pub clients: u32,
     /// Nobody may join any more.
     pub(crate) closed: bool,
+    /// Nothing is kept of it, and its number is free.
+    pub(crate) gone: bool,
+    /// How many files had this number before.
+    pub(crate) generation: u32,
+    /// It stands in the list of those that are idle.
+    pub(crate) listed: bool,
+}
+
+impl File {
+    pub(crate) fn new(layout: Layout, generation: u32) -> File {
+        File {
+            layout,
+            slots: vec![0; layout.extents() as usize].into_boxed_slice(),
+            there: 0,
+            asked: List::default(),
+            position: None,
+            clients: 0,
+            closed: false,
+            gone: false,
+            generation,
+            listed: false,
+        }
+    }
+
+    /// Nobody downloads it, and nothing of it is in memory or asked of the disk.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.clients == 0 && self.there == 0
+    }
+
+    /// An extent has got a slot.
+    pub(crate) fn put(&mut self, extent: u32, slot: u32) {
+        self.slots[extent as usize] = slot + 1;
+        self.there += 1;
+    }
+
+    /// An extent has lost its slot.
+    pub(crate) fn take(&mut self, extent: u32) {
+        self.slots[extent as usize] = 0;
+        self.there -= 1;
+    }
 }
 
 /// What a client should do next.
@@ -51,6 +93,10 @@ impl World {
     /// A file by its number.
     pub fn file(&self, file: u32) -> &File {
         &self.files[file as usize]
+    }
+    /// Number of files that something is kept of.
+    pub fn files(&self) -> usize {
+        self.files.iter().filter(|file| !file.gone).count()
     }
     /// The number of the file that a client downloads.
     pub fn file_of(&self, client: u32) -> u32 {
@@ -90,7 +136,7 @@ impl World {
     }
     /// The slot of an extent, if it is in memory or asked of the disk.
     pub fn slot_of(&self, file: u32, extent: u32) -> Option<u32> {
-        self.file(file).slots.get(extent as usize).copied().filter(|slot| *slot != NOWHERE)
+        self.file(file).slots.get(extent as usize)?.checked_sub(1)
     }
     /// The extents of a file that are in the queue for the disk or being read, in the order in which they were asked for.
     pub fn asked(&self, file: u32) -> impl Iterator<Item = u32> + '_ {

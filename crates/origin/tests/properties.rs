@@ -77,7 +77,11 @@ fn settings() -> impl Strategy<Value = Settings> {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Join { file: usize, ranges: Option<Vec<Range<u64>>>, in_order: bool },
+    Join {
+        file: usize,
+        ranges: Option<Vec<Range<u64>>>,
+        in_order: bool,
+    },
     Leave(usize),
     Writable(usize),
     Expect(usize),
@@ -85,7 +89,8 @@ enum Step {
     Accept(usize, u32),
     Release(usize),
     Complete(usize, bool),
-    Close(usize),
+    /// A file goes, and another one of so many bytes may come.
+    Close(usize, Option<u64>),
     Pass(u64),
 }
 
@@ -103,9 +108,14 @@ fn step() -> impl Strategy<Value = Step> {
         20 => (at.clone(), 1u32..2 * BLOCK).prop_map(|(client, bytes)| Step::Accept(client, bytes)),
         1 => at.clone().prop_map(Step::Release),
         10 => (at.clone(), prop::bool::weighted(0.97)).prop_map(|(read, ok)| Step::Complete(read, ok)),
-        1 => at.prop_filter("seldom", |at| at.is_multiple_of(8)).prop_map(Step::Close),
+        1 => (at.prop_filter("seldom", |at| at.is_multiple_of(8)), prop::option::of(length()))
+            .prop_map(|(file, next)| Step::Close(file, next)),
         2 => (0u64..4000).prop_map(Step::Pass),
     ]
+}
+
+fn length() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0u64), 1u64..400_000]
 }
 
 #[derive(Debug)]
@@ -126,7 +136,9 @@ struct Member {
 /// A driver that checks what it is told.
 struct Driver {
     origin: Origin,
-    lengths: Vec<u64>,
+    /// Files that were opened, some of them closed, and their lengths.
+    files: Vec<FileId>,
+    lengths: BTreeMap<FileId, u64>,
     now: Time,
     members: BTreeMap<ClientId, Member>,
     /// Reads under way: the how many-th of all it is, and its slot.
@@ -143,12 +155,12 @@ struct Driver {
 impl Driver {
     fn new(settings: &Settings, lengths: &[u64], parties: u32) -> Driver {
         let mut origin = Origin::new(settings).unwrap();
-        for length in lengths {
-            origin.open(*length).unwrap();
-        }
+        let files: Vec<FileId> =
+            lengths.iter().map(|length| origin.open(*length).unwrap()).collect();
         Driver {
             origin,
-            lengths: lengths.to_vec(),
+            lengths: files.iter().copied().zip(lengths.iter().copied()).collect(),
+            files,
             now: Time::START,
             members: BTreeMap::new(),
             reads: BTreeMap::new(),
@@ -175,7 +187,7 @@ impl Driver {
             match output {
                 Output::Read { read, file, offset, length, slot } => {
                     let settings = self.origin.settings();
-                    let left = self.lengths[file.number()] - offset;
+                    let left = self.lengths[&file] - offset;
                     assert_eq!(u64::from(length), left.min(u64::from(settings.extent_bytes)));
                     assert_eq!(offset % u64::from(settings.extent_bytes), 0);
                     let refers = |m: &Member| matches!(m.block, Some((s, _, true)) if s == slot);
@@ -195,7 +207,7 @@ impl Driver {
                     assert_eq!(member.block, None, "a block before the one before was accepted");
                     assert_eq!(
                         u64::from(length),
-                        (self.lengths[file.number()] - offset).min(u64::from(BLOCK))
+                        (self.lengths[&file] - offset).min(u64::from(BLOCK))
                     );
                     let block = offset / u64::from(BLOCK);
                     assert!(member.wanted.contains(&block), "not asked for");
@@ -244,9 +256,9 @@ impl Driver {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Join { file, ranges, in_order } => {
-                let file = file % self.lengths.len();
-                let blocks = 0..self.lengths[file].div_ceil(u64::from(BLOCK));
-                let length = self.lengths[file];
+                let file = self.files[file % self.files.len()];
+                let length = self.lengths[&file];
+                let blocks = 0..length.div_ceil(u64::from(BLOCK));
                 let touched = |block: &u64| {
                     let (begin, end) =
                         (block * u64::from(BLOCK), ((block + 1) * u64::from(BLOCK)).min(length));
@@ -254,7 +266,7 @@ impl Driver {
                     ranges.as_ref().is_none_or(|ranges| ranges.iter().any(touches))
                 };
                 let member = Member {
-                    file: self.file(file),
+                    file,
                     in_order: *in_order,
                     wanted: blocks.filter(touched).collect(),
                     got: BTreeSet::new(),
@@ -304,7 +316,16 @@ impl Driver {
                 let read = *self.reads.keys().nth(place).unwrap();
                 self.complete(read, *ok);
             }
-            Step::Close(file) => self.origin.close(self.now, self.file(file % self.lengths.len())),
+            Step::Close(place, next) => {
+                let place = place % self.files.len();
+                self.origin.close(self.now, self.files[place]);
+                self.drain();
+                if let Some(length) = next {
+                    let file = self.origin.open(*length).unwrap();
+                    assert_eq!(self.lengths.insert(file, *length), None, "a file of before");
+                    self.files[place] = file;
+                }
+            }
             Step::Pass(ms) => {
                 self.now += Span::from_millis(*ms);
                 if self.now >= self.origin.deadline() {
@@ -314,12 +335,6 @@ impl Driver {
             }
         }
         self.drain();
-    }
-
-    fn file(&self, number: usize) -> FileId {
-        // Numbers count up from 0, so an origin of the same files has the same numbers.
-        let mut other = Origin::new(&Settings::default()).unwrap();
-        (0..=number).map(|_| other.open(0).unwrap()).last().unwrap()
     }
 
     fn writable(&mut self, client: ClientId) {
@@ -342,7 +357,7 @@ impl Driver {
         let (file, at, bytes, brought) = self.slots[slot];
         assert!(*refers && brought && file == member.file);
         assert!(at <= member.end && member.end + u64::from(length) <= at + u64::from(bytes));
-        let rest = self.lengths[file.number()] - member.end;
+        let rest = self.lengths[&file] - member.end;
         assert_eq!(u64::from(length), rest.min(u64::from(BLOCK)));
         let block = member.end / u64::from(BLOCK);
         assert!(!member.in_order || member.got.iter().all(|other| *other < block));
@@ -434,7 +449,7 @@ proptest! {
     #[test]
     fn every_client_gets_every_block_once(
         settings in settings(),
-        lengths in prop::collection::vec(prop_oneof![Just(0u64), 1u64..400_000], 1..4),
+        lengths in prop::collection::vec(length(), 1..4),
         steps in prop::collection::vec(step(), 1..250),
         parties in 1u32..4,
     ) {
@@ -465,6 +480,16 @@ proptest! {
         }
         prop_assert!(driver.members.is_empty(), "{:?}", driver.members);
         prop_assert_eq!(driver.origin.deadline(), Time::NEVER);
+        // Nothing is kept of what is gone, nor of more than was there at once.
+        for file in std::mem::take(&mut driver.files) {
+            driver.origin.close(driver.now, file);
+            driver.drain();
+        }
+        prop_assert_eq!(driver.origin.world().files(), 0);
+        prop_assert_eq!(driver.origin.world().cache().used(), 0);
+        for length in lengths.iter().rev() {
+            prop_assert!(driver.origin.open(*length).unwrap().number() < lengths.len() + 3);
+        }
     }
 }
 

@@ -137,7 +137,7 @@ mod linux {
             if length == 0 {
                 return reply.data(&[]);
             }
-            let turn = self.disk.ask(0, self.length, offset, length);
+            let turn = self.disk.ask((0, 0), self.length, offset, length);
             // Who delivers lives as long as this does.
             let _ = self.jobs.send(Job { turn, offset, length, reply });
         }

@@ -51,20 +51,24 @@ struct State {
     /// Bytes of all buffers, those that are away included, and how many there may be.
     allocated: usize,
     max_allocated: usize,
-    /// By number of the origin.
+    /// By number of the origin, which is used again.
     files: Vec<Known>,
-    /// The newest of each device and inode.
+    /// By device and inode those files that somebody downloads or of which something is in memory, in the newest version that
+    /// anybody has downloaded. Of others nothing is kept, whatever is asked about them.
     catalogue: BTreeMap<(u64, u64), (Version, FileId)>,
+    /// How many files were opened.
+    opened: u64,
     clients: BTreeMap<ClientId, Client>,
     /// Reads ahead that nobody needed any more when their turn came; the origin counts them as failed.
     unread: u64,
 }
 
-/// A file that was asked for. While nobody downloads it, it is closed by the system; the origin may keep what it has of it.
+/// A file of the origin's. While nobody downloads it, it is closed by the system; the origin may keep what it has of it.
 #[derive(Debug)]
 struct Known {
-    /// The path by which it was opened last.
+    /// The path by which it was opened.
     name: Arc<Path>,
+    /// That of all of its downloads.
     open: Weak<OpenFile>,
 }
 
@@ -126,6 +130,8 @@ pub(crate) struct Overview {
     pub(crate) clients: usize,
     pub(crate) waiting: usize,
     pub(crate) active_files: u32,
+    /// Files that are kept track of.
+    pub(crate) files: usize,
     pub(crate) queued: usize,
     pub(crate) memory_used: u64,
     pub(crate) memory_allocated: usize,
@@ -178,6 +184,7 @@ impl Desk {
             max_allocated,
             files: Vec::new(),
             catalogue: BTreeMap::new(),
+            opened: 0,
             clients: BTreeMap::new(),
             unread: 0,
         };
@@ -228,10 +235,12 @@ impl Desk {
                 Output::Failed { client, failure } => state.end(client, Err(failure)),
             }
         }
+        while let Some(file) = state.origin.next_idle() {
+            state.forget(self.clock.now(), file);
+        }
     }
 
-    /// The file as the origin knows it; another state of it than before is another file, and ends the downloads of
-    /// what it was.
+    /// A file to be downloaded; another version of it than before ends the downloads of what it was.
     pub(crate) fn open(
         self: &Arc<Self>,
         file: File,
@@ -240,45 +249,33 @@ impl Desk {
         direct: bool,
     ) -> Result<Arc<OpenFile>, Refusal> {
         self.input(|state, now| {
-            let key = (version.device, version.inode);
-            let mut known = None;
-            if let Some((before, id)) = state.catalogue.get(&key).copied() {
-                if before == version {
-                    known = Some(id);
-                } else {
+            if let Some((before, id)) = state.catalogue.get(&version.key()).copied() {
+                if before != version {
                     state.forget(now, id);
+                } else if let Some(open) = state.files[id.number()].open.upgrade() {
+                    return Ok(open);
                 }
             }
-            if let Some(open) = known.and_then(|id| state.files[id.number()].open.upgrade()) {
-                return Ok(open);
-            }
-            let id = match known {
-                Some(id) => id,
-                None => {
-                    let id = state.origin.open(version.length)?;
-                    state.files.push(Known { name: name.into(), open: Weak::new() });
-                    state.catalogue.insert(key, (version, id));
-                    id
-                }
-            };
-            let open = Arc::new(OpenFile::new(file, version, id, direct));
-            state.files[id.number()] = Known { name: name.into(), open: Arc::downgrade(&open) };
-            Ok(open)
+            let layout = state.origin.layout(version.length)?;
+            state.opened += 1;
+            Ok(Arc::new(OpenFile::new(file, name, version, layout, state.opened, direct)))
         })
     }
 
-    /// A download begins.
+    /// A download begins, unless the file is another one by now. All downloads of a version share the file that the first of them
+    /// has.
     pub(crate) fn join(
         self: &Arc<Self>,
-        file: &OpenFile,
+        file: &Arc<OpenFile>,
         ranges: &[Range<u64>],
         in_order: bool,
-    ) -> ClientId {
+    ) -> Result<(ClientId, Arc<OpenFile>), Failure> {
         self.input(|state, now| {
+            let (id, file) = state.admit(now, file)?;
             let request = Request { ranges: Some(ranges), in_order };
-            let client = state.origin.join(now, file.id, request);
+            let client = state.origin.join(now, id, request);
             state.clients.insert(client, Client::default());
-            client
+            Ok((client, file))
         })
     }
 
@@ -362,8 +359,8 @@ impl Desk {
     /// What is in memory of a file, ascending, as ranges that do not touch: so many at most, and no more is looked for.
     pub(crate) fn resident(&self, file: &OpenFile, max: usize) -> Vec<Range<u64>> {
         let state = self.lock();
-        let (world, number) = (state.origin.world(), file.id.number() as u32);
-        let layout = world.file(number).layout;
+        let Some(id) = state.id_of(&file.version) else { return Vec::new() };
+        let (world, number, layout) = (state.origin.world(), id.number() as u32, file.layout);
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for extent in 0..layout.extents() {
             if world.state(number, extent) == Some(Place::Resident) {
@@ -379,14 +376,6 @@ impl Desk {
         ranges
     }
 
-    /// The bytes of the extent that a byte is in.
-    pub(crate) fn extent_around(&self, file: &OpenFile, byte: u64) -> Range<u64> {
-        let state = self.lock();
-        let layout = state.origin.world().file(file.id.number() as u32).layout;
-        let block = (byte / layout.block_size()) as u32;
-        layout.extent_bytes(layout.extent_of(block))
-    }
-
     /// What is in memory of each file that somebody downloads or of which something is there: those with most downloads first,
     /// then those of which most is there.
     pub(crate) fn maps(&self) -> Vec<FileMap> {
@@ -398,7 +387,8 @@ impl Desk {
             let region = state.origin.region(number).filter(|_| file.clients > 0);
             FileMap::new(&state.files[number as usize].name, file.layout, file.clients, region)
         };
-        for number in 0..state.files.len() as u32 {
+        for (_, id) in state.catalogue.values() {
+            let number = id.number() as u32;
             if world.file(number).clients > 0 {
                 maps.insert(number, blank(number));
             }
@@ -428,6 +418,7 @@ impl Desk {
             clients: state.clients.len(),
             waiting: state.clients.values().filter(waits).count(),
             active_files: world.active_files(),
+            files: world.files(),
             queued: world.cache().queued(),
             memory_used: world.cache().used(),
             memory_allocated: state.allocated,
@@ -448,8 +439,8 @@ impl Requester for Desk {
     ) {
         self.input(|state, now| {
             state.memory[slot as usize] = Arc::new(buffer);
-            if let ReadOutcome::Changed = outcome {
-                state.forget(now, file.id);
+            if let (ReadOutcome::Changed, Some(id)) = (outcome, state.id_of(&file.version)) {
+                state.forget(now, id);
             }
             // Of a file that was closed nothing is kept, and it is no fault of the disk.
             state.origin.completed(now, read, !matches!(outcome, ReadOutcome::Failed));
@@ -458,7 +449,45 @@ impl Requester for Desk {
 }
 
 impl State {
-    /// The origin ends the downloads of what a file was.
+    /// The file by which the origin knows a version, and that its downloads share.
+    fn admit(
+        &mut self,
+        now: Time,
+        file: &Arc<OpenFile>,
+    ) -> Result<(FileId, Arc<OpenFile>), Failure> {
+        let key = file.version.key();
+        if let Some((before, id)) = self.catalogue.get(&key).copied() {
+            let known = &mut self.files[id.number()];
+            let open = known.open.upgrade();
+            if before == file.version {
+                let open = open.unwrap_or_else(|| {
+                    *known = Known::of(file);
+                    Arc::clone(file)
+                });
+                return Ok((id, open));
+            }
+            if open.is_some_and(|open| open.opened > file.opened) {
+                return Err(Failure::Closed);
+            }
+            self.forget(now, id);
+        }
+        // Its layout is one that can be.
+        let id = self.origin.open(file.version.length).map_err(|_| Failure::Disk)?;
+        self.catalogue.insert(key, (file.version, id));
+        if id.number() == self.files.len() {
+            self.files.push(Known::of(file));
+        } else {
+            self.files[id.number()] = Known::of(file);
+        }
+        Ok((id, Arc::clone(file)))
+    }
+
+    fn id_of(&self, version: &Version) -> Option<FileId> {
+        let (there, id) = self.catalogue.get(&version.key())?;
+        (there == version).then_some(*id)
+    }
+
+    /// The origin ends the downloads of what a file was, and keeps nothing of it.
     fn forget(&mut self, now: Time, id: FileId) {
         self.origin.close(now, id);
         self.catalogue.retain(|_, (_, of)| *of != id);
@@ -513,6 +542,12 @@ impl State {
         self.allocated += buffer.memory();
         debug_assert!(self.allocated <= self.max_allocated);
         buffer
+    }
+}
+
+impl Known {
+    fn of(file: &Arc<OpenFile>) -> Known {
+        Known { name: Arc::clone(&file.name), open: Arc::downgrade(file) }
     }
 }
 

@@ -26,7 +26,8 @@ impl Drop for Membership {
 /// A download: asked for blocks, one at a time.
 #[derive(Debug)]
 pub(crate) struct Download {
-    membership: Arc<Membership>,
+    /// Or why it did not begin.
+    membership: Result<Arc<Membership>, Failure>,
     /// Its reads need the file.
     _file: Arc<OpenFile>,
 }
@@ -82,10 +83,14 @@ impl Download {
         in_order: bool,
         exchange: Option<Arc<Exchange>>,
     ) -> Download {
-        let client = desk.join(file, ranges, in_order);
-        let membership =
-            Arc::new(Membership { desk: Arc::clone(desk), client, _exchange: exchange });
-        Download { membership, _file: Arc::clone(file) }
+        match desk.join(file, ranges, in_order) {
+            Ok((client, file)) => {
+                let desk = Arc::clone(desk);
+                let membership = Arc::new(Membership { desk, client, _exchange: exchange });
+                Download { membership: Ok(membership), _file: file }
+            }
+            Err(failure) => Download { membership: Err(failure), _file: Arc::clone(file) },
+        }
     }
 
     /// The next block, when the last one was accepted; nothing after the last one.
@@ -93,10 +98,13 @@ impl Download {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Piece>, Failure>> {
-        let Membership { desk, client, .. } = &*self.membership;
-        desk.poll_block(*client, context.waker()).map_ok(|block| {
+        let membership = match &self.membership {
+            Ok(membership) => membership,
+            Err(failure) => return Poll::Ready(Err(*failure)),
+        };
+        membership.desk.poll_block(membership.client, context.waker()).map_ok(|block| {
             block.map(|Block { offset, bytes }| {
-                let sending = Sending { bytes, membership: Arc::clone(&self.membership) };
+                let sending = Sending { bytes, membership: Arc::clone(membership) };
                 Piece { offset, bytes: Bytes::from_owner(sending) }
             })
         })

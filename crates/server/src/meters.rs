@@ -202,6 +202,9 @@ impl Meters {
             "Files that somebody downloads.",
             &one(overview.active_files.into()),
         );
+        let help =
+            "Files that something is kept of: somebody downloads them, or has of them in memory.";
+        family("files", gauge, help, &one(overview.files as u64));
         family(
             "log_lines_lost_total",
             counter,

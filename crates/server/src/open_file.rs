@@ -1,11 +1,13 @@
 use crate::Validators;
-use flashcrowd_origin::FileId;
+use flashcrowd_origin::Layout;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Which state of which file.
@@ -28,6 +30,11 @@ impl Version {
         }
     }
 
+    /// Which file, in whatever version.
+    pub(crate) fn key(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
     /// The entity tag is of the length, the inode and the nanosecond of the last change.
     pub(crate) fn validators(&self) -> Validators {
         let (seconds, nanos) = self.modified;
@@ -40,8 +47,12 @@ impl Version {
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     file: File,
+    /// The path by which it was opened.
+    pub(crate) name: Arc<Path>,
     pub(crate) version: Version,
-    pub(crate) id: FileId,
+    pub(crate) layout: Layout,
+    /// Of two versions of a file the newer one is that which was opened later, counted.
+    pub(crate) opened: u64,
     direct: AtomicBool,
 }
 
@@ -60,13 +71,27 @@ pub(crate) enum ReadOutcome {
 pub(crate) const ALIGNMENT: usize = 4096;
 
 impl OpenFile {
-    pub(crate) fn new(file: File, version: Version, id: FileId, direct: bool) -> OpenFile {
+    pub(crate) fn new(
+        file: File,
+        name: &Path,
+        version: Version,
+        layout: Layout,
+        opened: u64,
+        direct: bool,
+    ) -> OpenFile {
         let direct = direct && set_direct(&file, true).is_ok();
         if !direct {
             // Extents are read whole: what the kernel would read ahead is not what is wanted next.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
         }
-        OpenFile { file, version, id, direct: AtomicBool::new(direct) }
+        OpenFile {
+            file,
+            name: name.into(),
+            version,
+            layout,
+            opened,
+            direct: AtomicBool::new(direct),
+        }
     }
 
     /// Whether the beginning of a file can be read past the page cache.

@@ -20,8 +20,9 @@ const MAX_LOST: f64 = 0.01;
 #[derive(Debug)]
 pub(crate) struct Pace {
     disk: Disk,
-    /// Where each file begins: one lies behind the other, in the order in which they were first read.
-    places: BTreeMap<usize, u64>,
+    /// Where each file begins, and its length: one lies behind the other, in the order in which they were first read. One that has
+    /// grown lies elsewhere.
+    places: BTreeMap<(u64, u64), (u64, u64)>,
     end: u64,
     under_way: usize,
     delivered: Time,
@@ -76,20 +77,21 @@ impl Pace {
         }
     }
 
-    /// A read of a part of a file is asked for. `file` is a number that no other file has, `size` the file's length.
+    /// A read of a part of a file is asked for. `file` says which one, `size` is the file's length.
     pub(crate) fn ask(
         &mut self,
         now: Time,
-        file: usize,
+        file: (u64, u64),
         size: u64,
         offset: u64,
         length: u32,
     ) -> Due {
-        let place = *self.places.entry(file).or_insert_with(|| {
-            let place = self.end;
+        let (mut place, room) = self.places.get(&file).copied().unwrap_or((0, 0));
+        if size > room {
+            place = self.end;
             self.end += size;
-            place
-        });
+            self.places.insert(file, (place, size));
+        }
         let idle = if self.under_way == 0 { now.since(self.delivered) } else { Span::ZERO };
         let owed = self.lag.saturating_sub(idle);
         let credit = owed.min(CREDIT);
@@ -192,7 +194,7 @@ mod tests {
     fn closed_loop(pace: &mut Pace, reads: u64, think: u64, late: u64) -> u64 {
         let mut now = 0;
         for read in 0..reads {
-            let due = pace.ask(at(now), 0, 1 << 30, (reads - read) * 5000, 1000);
+            let due = pace.ask(at(now), (0, 0), 1 << 30, (reads - read) * 5000, 1000);
             now = due.at.nanos().max(now) + late;
             pace.deliver(at(now), due);
             now += think;
@@ -224,13 +226,13 @@ mod tests {
     #[test]
     fn what_it_was_late_is_forgotten_while_nobody_asks() {
         let mut pace = pace();
-        let first = pace.ask(at(0), 0, 1 << 30, 5000, 1000);
+        let first = pace.ask(at(0), (0, 0), 1 << 30, 5000, 1000);
         pace.deliver(at(first.at.nanos() + 10 * MILLI), first);
         // 12 ms: it has been idle for 7 of the 10 that it was late.
-        let second = pace.ask(at(19 * MILLI), 0, 1 << 30, 0, 1000);
+        let second = pace.ask(at(19 * MILLI), (0, 0), 1 << 30, 0, 1000);
         assert_eq!(second.at, at(18 * MILLI));
         pace.deliver(at(19 * MILLI), second);
-        let third = pace.ask(at(100 * MILLI), 0, 1 << 30, 5000, 1000);
+        let third = pace.ask(at(100 * MILLI), (0, 0), 1 << 30, 5000, 1000);
         assert_eq!(third.at, at(102 * MILLI));
     }
 
@@ -239,18 +241,18 @@ mod tests {
         let mut pace = pace();
         closed_loop(&mut pace, 1000, 0, 0);
         assert!(!pace.report().void);
-        let stalled = pace.ask(at(2000 * MILLI), 0, 1 << 30, 5000, 1000);
+        let stalled = pace.ask(at(2000 * MILLI), (0, 0), 1 << 30, 5000, 1000);
         pace.deliver(at(2402 * MILLI), stalled);
         assert_eq!((pace.report().void, pace.report().lost_s), (false, 0.0));
         // What is beyond the credit of 250 ms is lost, and is more than a hundredth of two seconds.
-        let next = pace.ask(at(2402 * MILLI), 0, 1 << 30, 0, 1000);
+        let next = pace.ask(at(2402 * MILLI), (0, 0), 1 << 30, 0, 1000);
         assert_eq!((pace.report().void, pace.report().lost_s), (true, 0.15));
         assert_eq!(next.at, at(2154 * MILLI));
     }
 
     #[test]
     fn files_lie_one_behind_the_other() {
-        let (mut pace, first, second) = (pace(), 0, 1);
+        let (mut pace, first, second) = (pace(), (0, 0), (0, 1));
         pace.ask(at(0), first, 3000, 0, 3000);
         pace.ask(at(0), second, 1000, 0, 1000);
         assert_eq!(pace.report().positioned_reads, 0);

@@ -343,7 +343,9 @@ impl Service {
         let Some(piece) = piece else {
             return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "nothing to send"));
         };
-        let extent = self.desk.extent_around(file, piece.offset);
+        let layout = &file.layout;
+        let block = (piece.offset / layout.block_size()) as u32;
+        let extent = layout.extent_bytes(layout.extent_of(block));
         let begin = ranges::within(ranges, &piece.range()).next().map_or(piece.offset, |r| r.start);
         let range = ranges::within(ranges, &(begin..extent.end)).next().unwrap_or(piece.range());
         exchange.answer(206, Mode::Pull, 1);

@@ -42,6 +42,9 @@ impl Control {
 
 impl Policy for Control {
     fn opened(&mut self, _world: &World, _file: u32) {}
+    fn closed(&mut self, file: u32) {
+        self.store.closed(file);
+    }
     fn joined(&mut self, world: &World, client: u32) {
         let place = client as usize;
         self.cursors.resize(self.cursors.len().max(place + 1), 0);

@@ -270,7 +270,12 @@ impl Control {
 impl Policy for Control {
     fn opened(&mut self, world: &World, file: u32) {
         let blocks = world.file(file).layout.blocks();
-        self.regions.all.push(Region { begin: 0, length: 0, blocks });
+        let (all, place) = (&mut self.regions.all, file as usize);
+        all.resize(all.len().max(place + 1), Region::default());
+        all[place] = Region { begin: 0, length: 0, blocks };
+    }
+    fn closed(&mut self, file: u32) {
+        self.store.closed(file);
     }
     fn joined(&mut self, world: &World, client: u32) {
         let place = client as usize;

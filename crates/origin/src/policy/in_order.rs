@@ -54,6 +54,9 @@ impl Control {
 
 impl Policy for Control {
     fn opened(&mut self, _world: &World, _file: u32) {}
+    fn closed(&mut self, file: u32) {
+        self.store.closed(file);
+    }
     fn joined(&mut self, _world: &World, _client: u32) {}
     fn left(&mut self, _world: &World, _client: u32) {}
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {

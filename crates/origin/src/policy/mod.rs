@@ -23,13 +23,15 @@ use std::ops::Range;
 
 /// A policy. It is asked what a client whose socket has room takes next, what to read before anybody waits for it, and
 /// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
-/// used again after `left` and `gone`.
+/// used again after `left`, `closed` and `gone`.
 ///
 /// What the origin does by itself: an extent is asked of the disk once, whoever wants it; the disk's queue serves each
 /// party in turn, and each first come, first served; whoever waits is asked again when the extent has come, before it can be evicted.
 pub trait Policy: Debug + Send {
-    /// There is one more file; its number is the number of files so far.
+    /// There is one more file; its number is the number of files so far, or that of one that was closed.
     fn opened(&mut self, world: &World, file: u32);
+    /// A file is gone, of which nothing is in memory any more: nothing is kept of it.
+    fn closed(&mut self, file: u32);
     /// A client begins.
     fn joined(&mut self, world: &World, client: u32);
     /// A client ends, whatever it still needs.

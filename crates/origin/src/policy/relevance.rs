@@ -40,7 +40,7 @@ impl Relevance {
 /// Requests to the disk that are looked through for one that a client could wait for.
 const LOOKS: usize = 16;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shelf {
     wanted: Wanted,
     /// What has come from the disk, oldest first: the how many-th load, and the slot. Some of it is gone.
@@ -170,8 +170,13 @@ fn is_there(world: &World, load: u64, slot: u32) -> bool {
 
 impl Policy for Control {
     fn opened(&mut self, world: &World, file: u32) {
-        let wanted = Wanted::new(world.file(file).layout.extents());
-        self.shelves.push(Shelf { wanted, loads: VecDeque::new(), there: 0 });
+        let place = file as usize;
+        self.shelves.resize_with(self.shelves.len().max(place + 1), Shelf::default);
+        self.shelves[place].wanted = Wanted::new(world.file(file).layout.extents());
+    }
+
+    fn closed(&mut self, file: u32) {
+        self.shelves[file as usize] = Shelf::default();
     }
 
     fn joined(&mut self, world: &World, client: u32) {
@@ -410,6 +415,9 @@ mod tests {
     impl Policy for Sorted {
         fn opened(&mut self, world: &World, file: u32) {
             self.0.opened(world, file);
+        }
+        fn closed(&mut self, file: u32) {
+            self.0.closed(file);
         }
         fn joined(&mut self, world: &World, client: u32) {
             self.0.joined(world, client);

@@ -4,7 +4,7 @@ use crate::extent_set::ExtentSet;
 /// greatest counts are: an upper bound for each 64 extents and for each 64 of these groups. A bound falls when it is
 /// looked at, so that a change costs one step, and a question looks at few groups. A count is the sum of what its extent, its
 /// group and its chunk have, so that a client that begins or ends counts for each chunk of the file once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// What is to be added for each extent to the counts of its group and its chunk.
     extra: Box<[i32]>,
@@ -15,7 +15,7 @@ pub(super) struct Wanted {
 }
 
 /// Counts of groups, or of chunks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Level {
     /// Clients that count for all extents of a group.
     added: Box<[i32]>,

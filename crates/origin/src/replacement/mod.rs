@@ -62,6 +62,13 @@ impl Store {
             Store::S3Fifo(fifo) => fifo.remove(world, slot),
         }
     }
+    /// A file is gone, of which nothing is in memory any more.
+    pub(crate) fn closed(&mut self, file: u32) {
+        match self {
+            Store::Lru(_) => {}
+            Store::S3Fifo(fifo) => fifo.closed(file),
+        }
+    }
     /// The extent that goes next: one that `keeps` does not hold, or if there is none, any that can go.
     pub(crate) fn victim(&mut self, world: &World, keeps: impl Fn(u32) -> bool) -> Option<u32> {
         match self {
@@ -76,7 +83,7 @@ mod tests {
     use super::*;
     use crate::Layout;
     use crate::cache::Cache;
-    use crate::list::{Links, List, NOWHERE};
+    use crate::list::Links;
     use crate::world::File;
     use flashcrowd_base::Time;
 
@@ -85,18 +92,9 @@ mod tests {
     /// A world of one file, whose extents are one block, with memory for `memory` of them.
     pub(super) fn world(memory: u32) -> World {
         let layout = Layout::new(1 << 30, UNIT, UNIT).unwrap();
-        let slots = vec![NOWHERE; layout.extents() as usize].into_boxed_slice();
-        let file = File {
-            layout,
-            slots,
-            asked: List::default(),
-            position: None,
-            clients: 0,
-            closed: false,
-        };
         let cache = Cache::new(u64::from(memory * UNIT));
         World {
-            files: vec![file],
+            files: vec![File::new(layout, 0)],
             clients: vec![],
             cache,
             asked: Links::default(),
@@ -116,11 +114,11 @@ mod tests {
                     let victim = store.victim(world, |_| false).unwrap();
                     store.gone(world, victim);
                     let gone = world.cache.drop(victim).unwrap();
-                    world.files[0].slots[gone.extent as usize] = NOWHERE;
+                    world.files[0].take(gone.extent);
                 }
                 world.cache.begin(slot);
                 world.cache.load(slot, Time::START);
-                world.files[0].slots[*extent as usize] = slot;
+                world.files[0].put(*extent, slot);
                 store.loaded(world, slot);
                 slot
             });

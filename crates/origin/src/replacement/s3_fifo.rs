@@ -1,5 +1,6 @@
 use crate::list::{Links, List};
 use crate::world::World;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Uses of an extent that are counted at most.
 const MAX_USES: u8 = 3;
@@ -13,8 +14,11 @@ pub(crate) struct S3Fifo {
     small: List,
     main: List,
     entries: Vec<Entry>,
-    /// For each extent of each file, when it left the small queue: the count of those that had left.
-    ghosts: Vec<Box<[u64]>>,
+    /// For an extent of a file that left the small queue lately, when it did: the count of those that had left.
+    ghosts: BTreeMap<(u32, u32), u64>,
+    /// Those that left last, the oldest first: as many as there have ever been extents in memory.
+    leavers: VecDeque<(u32, u32)>,
+    most: usize,
     left: u64,
 }
 
@@ -24,25 +28,21 @@ struct Entry {
     main: bool,
 }
 
-impl S3Fifo {
-    fn ghost(&mut self, world: &World, slot: u32) -> &mut u64 {
-        let slot = world.cache().slot(slot);
-        let (file, extent) = (slot.file as usize, slot.extent as usize);
-        while self.ghosts.len() <= file {
-            let extents = world.file(self.ghosts.len() as u32).layout.extents();
-            self.ghosts.push(vec![0; extents as usize].into_boxed_slice());
-        }
-        &mut self.ghosts[file][extent]
-    }
+fn key(world: &World, slot: u32) -> (u32, u32) {
+    let slot = world.cache().slot(slot);
+    (slot.file, slot.extent)
+}
 
+impl S3Fifo {
     pub(super) fn insert(&mut self, world: &World, slot: u32) {
         let remembered = (self.small.len() + self.main.len()) as u64;
-        let went = *self.ghost(world, slot);
-        let main = went > 0 && self.left - went < remembered;
+        let went = self.ghosts.get(&key(world, slot));
+        let main = went.is_some_and(|went| self.left - went < remembered);
         let place = slot as usize;
         self.entries.resize(self.entries.len().max(place + 1), Entry::default());
         self.entries[place] = Entry { uses: 0, main };
         self.links.push_back(if main { &mut self.main } else { &mut self.small }, slot);
+        self.most = self.most.max(remembered as usize + 1);
     }
 
     pub(super) fn touch(&mut self, slot: u32) {
@@ -56,7 +56,25 @@ impl S3Fifo {
         } else {
             self.links.remove(&mut self.small, slot);
             self.left += 1;
-            *self.ghost(world, slot) = self.left;
+            self.ghosts.insert(key(world, slot), self.left);
+            self.leavers.push_back(key(world, slot));
+            if self.leavers.len() > self.most
+                && let Some(oldest) = self.leavers.pop_front()
+            {
+                let went = self.left - self.leavers.len() as u64;
+                if self.ghosts.get(&oldest) == Some(&went) {
+                    self.ghosts.remove(&oldest);
+                }
+            }
+            debug_assert!(self.ghosts.len() <= self.most);
+        }
+    }
+
+    pub(super) fn closed(&mut self, file: u32) {
+        let of_file: Vec<_> =
+            self.ghosts.range((file, 0)..=(file, u32::MAX)).map(|(key, _)| *key).collect();
+        for key in of_file {
+            self.ghosts.remove(&key);
         }
     }
 

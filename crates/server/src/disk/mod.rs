@@ -114,7 +114,7 @@ impl Disk {
 
 fn ask(paced: &Arc<Paced>, job: &Job) -> Turn {
     let (file, length) = (&job.file, job.buffer.len() as u32);
-    paced.ask(file.id.number(), file.version.length, job.offset, length)
+    paced.ask(file.version.key(), file.version.length, job.offset, length)
 }
 
 fn ring(reads: u32) -> io::Result<(Queue, Ring)> {

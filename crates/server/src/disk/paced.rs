@@ -24,9 +24,9 @@ impl Paced {
         Arc::new(Paced { clock: Clock::started(), pace: Mutex::new(Pace::new(medium)) })
     }
 
-    /// It is asked for `length` bytes of a file from `offset` on. `file` is a number that no other file has, `size` the
-    /// file's length.
-    pub fn ask(self: &Arc<Self>, file: usize, size: u64, offset: u64, length: u32) -> Turn {
+    /// It is asked for `length` bytes of a file from `offset` on. `file` says which one, as device and inode do; `size`
+    /// is the file's length.
+    pub fn ask(self: &Arc<Self>, file: (u64, u64), size: u64, offset: u64, length: u32) -> Turn {
         let due = self.lock().ask(self.clock.now(), file, size, offset, length);
         Turn { paced: Arc::clone(self), due }
     }

@@ -11,7 +11,7 @@ use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_origin::disk::{HardDisk, Positioning};
 use flashcrowd_origin::{Origin, Output, ReadId, Request, Settings};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -98,8 +98,8 @@ fn read_id() -> ReadId {
 
 fn open(file: File, direct: bool) -> Arc<OpenFile> {
     let version = Version::of(&file.metadata().unwrap());
-    let id = Origin::new(&Settings::default()).unwrap().open(1 << 20).unwrap();
-    Arc::new(OpenFile::new(file, version, id, direct))
+    let layout = Origin::new(&Settings::default()).unwrap().layout(1 << 20).unwrap();
+    Arc::new(OpenFile::new(file, Path::new("f"), version, layout, 0, direct))
 }
 
 fn start(reader: Reader, reads: u32, trial: Option<&Medium>) -> Disk {

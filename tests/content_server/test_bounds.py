@@ -1,0 +1,123 @@
+"""What clients make a server hold: memory and descriptors of a real process, whatever is asked of it, and of how much."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serve needs Linux")
+
+MB = 1_000_000
+
+
+class Server:
+    """A running server, and what it holds."""
+
+    def __init__(self, process: subprocess.Popen[str], at: tuple[str, int], metrics: str) -> None:
+        self._pid = process.pid
+        self.at = at
+        self._metrics = metrics
+
+    def memory(self) -> int:
+        """Bytes of memory of its own."""
+        status = Path(f"/proc/{self._pid}/status").read_text()
+        found = re.search(r"^RssAnon:\s*(\d+) kB", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def descriptors(self) -> int:
+        """Files and sockets that it has open."""
+        return len(os.listdir(f"/proc/{self._pid}/fd"))
+
+    def metric(self, name: str) -> int:
+        """A number of its metrics."""
+        with urllib.request.urlopen(self._metrics, timeout=60) as answer:
+            found = re.search(rf"^flashcrowd_{name} (\d+)", answer.read().decode(), re.MULTILINE)
+        assert found is not None, name
+        return int(found[1])
+
+    def pipelined(self, requests: list[str]) -> list[int]:
+        """The statuses of the answers to requests on one connection, a hundred at a time."""
+        got = bytearray()
+        with socket.create_connection(self.at, 60) as connection:
+            for begin in range(0, len(requests), 100):
+                some = requests[begin : begin + 100]
+                heads = [f"{request} HTTP/1.1\r\nHost: x\r\n\r\n" for request in some]
+                connection.sendall("".join(heads).encode())
+                while got.count(b"HTTP/1.1 ") < begin + len(some):
+                    part = connection.recv(1 << 20)
+                    assert part, bytes(got[-2000:])
+                    got += part
+        return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", got)]
+
+    def get(self, target: str, *fields: str) -> bytes:
+        """The answer to a request on a connection of its own."""
+        with socket.create_connection(self.at, 60) as connection:
+            head = [f"GET {target} HTTP/1.1", "Host: x", "Connection: close", *fields, "", ""]
+            connection.sendall("\r\n".join(head).encode())
+            got = bytearray()
+            while part := connection.recv(1 << 16):
+                got += part
+        return bytes(got)
+
+
+@contextmanager
+def served(directory: Path, *options: str) -> Iterator[Server]:
+    """A server with little memory for contents, killed at the end."""
+    command = [sys.executable, "-m", "flashcrowd", "serve", str(directory)]
+    command += ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--memory", "16MiB"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = [process.stderr.readline() for _ in range(3)]
+            where = re.search(r"http://(\S+):(\d+)/ ", said[0])
+            metrics = re.search(r"http\S+/metrics", said[2])
+            assert where and metrics, said
+            yield Server(process, (where[1], int(where[2])), metrics[0])
+        finally:
+            process.kill()
+
+
+def sparse(path: Path, length: int) -> Path:
+    """A file that takes no room on the disk."""
+    with path.open("wb") as file:
+        file.truncate(length)
+    return path
+
+
+def test_versions_of_a_file_leave_nothing(tmp_path: Path) -> None:
+    file = sparse(tmp_path / "upload", 1 << 40)
+    with served(tmp_path) as server:
+        server.get("/upload", "Range: bytes=0-0")
+        before = server.memory()
+        for second in range(200):
+            os.utime(file, (second, second))
+            assert server.pipelined(["HEAD /upload"] * 2) == [200, 200]
+            if second % 10 == 0:
+                server.get("/upload", "Range: bytes=0-0")
+                assert server.metric("files") <= 1
+        # Tables of a version of this file were 6 MB.
+        assert server.memory() - before < 60 * MB
+        assert server.descriptors() < 40
+
+
+def test_files_leave_nothing_when_what_was_read_of_them_goes(tmp_path: Path) -> None:
+    for number in range(1000):
+        sparse(tmp_path / f"{number}", 1 << 36)
+    with served(tmp_path) as server:
+        server.get("/0", "Range: bytes=0-0")
+        before = server.memory()
+        for number in range(1000):
+            server.get(f"/{number}", "Range: bytes=0-0")
+        # Only those of which something is in memory: 16 extents of a MiB at most.
+        assert server.metric("files") <= 16
+        assert server.memory() - before < 60 * MB
