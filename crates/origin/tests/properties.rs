@@ -175,7 +175,7 @@ impl Driver {
     /// What is said to be in memory of a file is.
     fn check_residents(&self) {
         let world = self.origin.world();
-        for number in 0..self.lengths.len() as u32 {
+        for number in self.files.iter().map(|file| file.number() as u32) {
             let said = world.cache().resident_in(number).flatten();
             let is_there = |extent: &u32| world.state(number, *extent) == Some(State::Resident);
             assert!(said.eq((0..world.file(number).layout.extents()).filter(is_there)));

@@ -1,32 +1,72 @@
 use crate::clock::Clock;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+use std::future::Future;
+use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tokio::sync::oneshot;
 
-/// Lines that may wait to be written; more are counted and left out, since a slow disk must not hold up answers.
-const WAITING: usize = 65_536;
+/// Bytes of memory for lines that wait to be written. Lines beyond are counted and left out: a slow disk must not hold up answers.
+pub(crate) const WAITING_BYTES: usize = 8 << 20;
+/// Bytes that a client chooses in a line, escaped: of the request, of `Referer` and of `User-Agent`. Longer ones are cut, and end in
+/// `...`; with all else of a line they are less than [`LINE_BYTES`].
+const FIELD_BYTES: [usize; 3] = [2048, 768, 768];
+/// Bytes of a line at most.
+pub(crate) const LINE_BYTES: usize = 4096;
+/// What a line takes of memory beside its text, about.
+const ENTRY_BYTES: usize = 64;
+/// Time that lines which wait have to be written when the server ends. Then they are lost, and counted as such.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A line for each answer: the combined log format of web servers, then the seconds that it took, its order, the number of
 /// ranges, and how it ended. Bytes are those that the socket took, the head included.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     path: PathBuf,
-    lines: Option<SyncSender<Next>>,
-    writer: Option<JoinHandle<()>>,
-    lost: AtomicU64,
+    lines: Sender<Next>,
+    account: Arc<Account>,
+    /// Hears nothing, and ends when the writer's thread does.
+    ended: Mutex<Receiver<()>>,
+    /// Nobody waits for the writer any more.
+    is_left: AtomicBool,
 }
 
-/// What was asked, for the log.
+/// What waits and what is lost.
+#[derive(Debug, Default)]
+struct Account {
+    waiting_bytes: AtomicUsize,
+    waiting_lines: AtomicU64,
+    lost: AtomicU64,
+    /// A file that was opened anew waits for the lines before it.
+    is_moving: AtomicBool,
+}
+
+/// What was asked, for the log: escaped, and cut where it is too long.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedRequest {
-    pub(crate) request: String,
-    pub(crate) referer: String,
-    pub(crate) agent: String,
+    request: String,
+    referer: String,
+    agent: String,
+}
+
+impl LoggedRequest {
+    pub(crate) fn new(request: &[u8], referer: &[u8], agent: &[u8]) -> LoggedRequest {
+        let [of_request, of_referer, of_agent] = FIELD_BYTES;
+        LoggedRequest {
+            request: escaped(request, of_request),
+            referer: escaped(referer, of_referer),
+            agent: escaped(agent, of_agent),
+        }
+    }
 }
 
 /// A message to the writer's thread.
@@ -34,36 +74,58 @@ enum Next {
     Line(String),
     /// Lines go there from now on.
     Sink(Sink),
+    /// Tell when all before is written.
+    Flush(oneshot::Sender<()>),
+    /// There is no more.
+    End,
 }
 
 type Sink = Box<dyn Write + Send>;
 
+/// Opening waits for nobody at the other end of a pipe; writing does.
 fn sink(path: &Path) -> io::Result<Sink> {
-    Ok(if path.as_os_str() == "-" {
-        Box::new(io::stdout())
-    } else {
-        Box::new(OpenOptions::new().append(true).create(true).open(path)?)
-    })
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdout()));
+    }
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
+    let file =
+        opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NXIO) => io::Error::new(error.kind(), "a pipe that nobody reads"),
+            _ => error,
+        })?;
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(Box::new(file))
 }
 
 impl AccessLog {
     /// Goes on with a file, or writes to standard output (`-`).
     pub(crate) fn open(path: &Path) -> io::Result<AccessLog> {
-        let sink = sink(path)?;
-        let (sender, receiver) = sync_channel(WAITING);
-        let writer = thread::Builder::new()
-            .name("flashcrowd-log".into())
-            .spawn(move || write(sink, &receiver))?;
-        let lost = AtomicU64::new(0);
-        Ok(AccessLog { path: path.to_owned(), lines: Some(sender), writer: Some(writer), lost })
+        AccessLog::begin(path, sink(path)?)
+    }
+
+    fn begin(path: &Path, sink: Sink) -> io::Result<AccessLog> {
+        let (sender, receiver) = channel();
+        let (alive, ended) = channel();
+        let account = Arc::<Account>::default();
+        let theirs = Arc::clone(&account);
+        thread::Builder::new().name("flashcrowd-log".into()).spawn(move || {
+            write(sink, &receiver, &theirs);
+            drop::<Sender<()>>(alive);
+        })?;
+        let (lines, ended, is_left) = (sender, Mutex::new(ended), AtomicBool::new(false));
+        Ok(AccessLog { path: path.to_owned(), lines, account, ended, is_left })
     }
 
     /// Goes on with the file that has its name now; the one from before was moved away.
     pub(crate) fn reopen(&self) -> io::Result<()> {
         let sink = sink(&self.path)?;
         // Behind the lines of before. Who waits for a disk that is too slow for them must not be waited for.
-        let sent = self.lines.as_ref().map(|lines| lines.try_send(Next::Sink(sink)));
-        sent.transpose().map(drop).map_err(|_| io::ErrorKind::ResourceBusy.into())
+        if self.account.is_moving.swap(true, Relaxed) {
+            let why = "lines of before still wait to be written";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+        }
+        self.lines.send(Next::Sink(sink)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Where it is.
@@ -83,63 +145,179 @@ impl AccessLog {
         ranges: usize,
         ending: &str,
     ) {
-        let mut line = format!("{} - - [{}] ", peer.ip(), date(Clock::unix()));
-        quote(&mut line, &asked.request);
+        let LoggedRequest { request, referer, agent } = asked;
+        let [request, referer, agent] =
+            [request, referer, agent].map(|text| if text.is_empty() { "-" } else { text });
+        let (ip, date) = (peer.ip(), date(Clock::unix()));
+        let mut line = format!("{ip} - - [{date}] \"{request}\" {status} {bytes} ");
         // Writing into a string does not fail.
-        let _ = write!(line, " {status} {bytes} ");
-        quote(&mut line, &asked.referer);
-        line.push(' ');
-        quote(&mut line, &asked.agent);
-        let _ = writeln!(line, " {seconds:.3} {mode} {ranges} {ending}");
-        if let Some(lines) = &self.lines
-            && lines.try_send(Next::Line(line)).is_err()
-        {
-            self.lost.fetch_add(1, Relaxed);
-        }
+        let _ = writeln!(line, "\"{referer}\" \"{agent}\" {seconds:.3} {mode} {ranges} {ending}");
+        debug_assert!(line.len() <= LINE_BYTES);
+        self.push(line);
     }
 
-    /// Lines that were left out.
+    fn push(&self, line: String) {
+        let account = &*self.account;
+        let bytes = line.len() + ENTRY_BYTES;
+        let room = |waiting| Some(waiting + bytes).filter(|all| *all <= WAITING_BYTES);
+        if account.waiting_bytes.fetch_update(Relaxed, Relaxed, room).is_err() {
+            account.lost.fetch_add(1, Relaxed);
+            return;
+        }
+        account.waiting_lines.fetch_add(1, Relaxed);
+        // The writer lives as long as we do.
+        let _ = self.lines.send(Next::Line(line));
+    }
+
+    /// Lines that were left out, or that could not be written.
     pub(crate) fn lost(&self) -> u64 {
-        self.lost.load(Relaxed)
+        self.account.lost.load(Relaxed)
+    }
+
+    /// Bytes of lines that wait to be written.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.account.waiting_bytes.load(Relaxed)
+    }
+
+    /// Waits until all lines are written, at most until somebody has enough of it, or for some seconds. Lines that wait then are lost.
+    pub(crate) async fn finish(&self, enough: impl Future<Output = ()>) {
+        let (told, written) = oneshot::channel();
+        let _ = self.lines.send(Next::Flush(told));
+        let is_written = tokio::select! {
+            biased;
+            written = written => written.is_ok(),
+            () = enough => false,
+            () = tokio::time::sleep(PATIENCE) => false,
+        };
+        if !is_written {
+            self.is_left.store(true, Relaxed);
+            let waiting = self.account.waiting_lines.load(Relaxed);
+            self.account.lost.fetch_add(waiting, Relaxed);
+        }
     }
 }
 
 impl Drop for AccessLog {
     fn drop(&mut self) {
-        self.lines = None;
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
+        let _ = self.lines.send(Next::End);
+        if !*self.is_left.get_mut() {
+            let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let _ = ended.recv_timeout(PATIENCE);
         }
     }
 }
 
-fn write(sink: Sink, nexts: &Receiver<Next>) {
-    let mut sink = BufWriter::new(sink);
+/// Lines on their way into a file.
+struct Writer<'a> {
+    sink: Sink,
+    /// Lines that the file has not taken; the first one may be begun there.
+    held: Vec<u8>,
+    account: &'a Account,
+}
+
+/// Bytes that are written at once, and that are kept while a disk is full.
+const HELD_BYTES: usize = 16 * LINE_BYTES;
+
+fn write(sink: Sink, nexts: &Receiver<Next>, account: &Account) {
+    let mut writer = Writer { sink, held: Vec::with_capacity(HELD_BYTES), account };
     while let Ok(next) = nexts.recv() {
         for next in std::iter::once(next).chain(nexts.try_iter()) {
             match next {
-                // A full disk or a reader that has gone is no reason to stop serving.
-                Next::Line(line) => drop(sink.write_all(line.as_bytes())),
-                Next::Sink(anew) => sink = BufWriter::new(anew),
+                Next::Line(line) => writer.take(&line),
+                Next::Sink(sink) => {
+                    writer.give_up();
+                    writer.sink = sink;
+                    account.is_moving.store(false, Relaxed);
+                }
+                Next::Flush(told) => {
+                    writer.flush();
+                    let _ = told.send(());
+                }
+                Next::End => return writer.give_up(),
             }
         }
-        let _ = sink.flush();
+        writer.flush();
     }
 }
 
-/// A text of a client in quotes, with nothing in it that could end the quotes, begin a line or control a terminal.
-fn quote(line: &mut String, text: &str) {
-    line.push('"');
-    for character in if text.is_empty() { "-" } else { text }.chars() {
-        match character {
-            '"' | '\\' => line.extend(['\\', character]),
-            ' '..='~' => line.push(character),
-            other => {
-                let _ = write!(line, "\\u{{{:x}}}", u32::from(other));
-            }
+impl Writer<'_> {
+    /// A line more. What a full disk or a reader that has gone do not take is no reason to stop serving: it is tried again, and lost
+    /// when there is too much of it.
+    fn take(&mut self, line: &str) {
+        if self.held.len() + line.len() > HELD_BYTES {
+            self.flush();
+        }
+        if self.held.len() + line.len() > HELD_BYTES {
+            self.account.lost.fetch_add(1, Relaxed);
+            self.account.release(line.as_bytes());
+        } else {
+            self.held.extend_from_slice(line.as_bytes());
         }
     }
-    line.push('"');
+
+    fn flush(&mut self) {
+        let mut done = 0;
+        while done < self.held.len() {
+            match self.sink.write(&self.held[done..]) {
+                Ok(0) => break,
+                Ok(written) => done += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        let _ = self.sink.flush();
+        self.account.release(&self.held[..done]);
+        self.held.drain(..done);
+    }
+
+    /// Writes what it can; the rest is lost.
+    fn give_up(&mut self) {
+        self.flush();
+        self.account.lost.fetch_add(lines(&self.held), Relaxed);
+        self.account.release(&self.held);
+        self.held.clear();
+    }
+}
+
+impl Account {
+    /// These bytes of lines wait no more.
+    fn release(&self, bytes: &[u8]) {
+        let lines = lines(bytes);
+        self.waiting_lines.fetch_sub(lines, Relaxed);
+        self.waiting_bytes.fetch_sub(bytes.len() + lines as usize * ENTRY_BYTES, Relaxed);
+    }
+}
+
+fn lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// A text of a client as it stands in quotes, with nothing in it that could end the quotes, begin a line or control a terminal: other
+/// bytes as `\xff`, as Apache and nginx have them. At most so many bytes; one that was cut ends in `...`.
+fn escaped(text: &[u8], max: usize) -> String {
+    const CUT: &str = "...";
+    let mut escaped = String::with_capacity(text.len().min(max));
+    // Up to there it may be cut.
+    let mut fits = 0;
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => escaped.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => escaped.push(char::from(*byte)),
+            other => {
+                // Writing into a string does not fail.
+                let _ = write!(escaped, "\\x{other:02x}");
+            }
+        }
+        if escaped.len() + CUT.len() <= max {
+            fits = escaped.len();
+        }
+        if escaped.len() > max {
+            escaped.truncate(fits);
+            escaped.push_str(CUT);
+            break;
+        }
+    }
+    escaped
 }
 
 /// A time in seconds since 1970 as logs write it: `21/Nov/2026:10:00:00 +0000`.
@@ -184,9 +362,111 @@ mod tests {
 
     #[test]
     fn texts_cannot_leave_their_quotes() {
-        let mut line = String::new();
-        quote(&mut line, "a\"b\\c\nd\u{1b}é");
-        quote(&mut line, "");
-        assert_eq!(line, "\"a\\\"b\\\\c\\u{a}d\\u{1b}\\u{e9}\"\"-\"");
+        let text = "a\"b\\c\nd\u{1b}é".as_bytes();
+        assert_eq!(escaped(text, 100), "a\\\"b\\\\c\\x0ad\\x1b\\xc3\\xa9");
+        assert_eq!(escaped(b"", 100), "");
+    }
+
+    /// Whatever a client sends: a field has a bound, is cut between two characters, and says so.
+    #[test]
+    fn fields_and_lines_are_bounded() {
+        for (byte, unit) in [(b'a', "a"), (b'"', "\\\""), (0xff, "\\xff")] {
+            for length in [0, 1, 10, 19, 20, 21, 60_000] {
+                let text = escaped(&vec![byte; length], 20);
+                assert!(text.len() <= 20, "{text}");
+                let whole = text.strip_suffix("...").unwrap_or(&text);
+                assert_eq!(whole, unit.repeat(whole.len() / unit.len()));
+                assert_eq!(text.ends_with("..."), length * unit.len() > 20, "{text}");
+            }
+        }
+        let (sink, written) = kept(usize::MAX);
+        let log = AccessLog::begin(Path::new("log"), sink).unwrap();
+        let much = vec![0xff; 60_000];
+        let asked = LoggedRequest::new(&much, &much, &much);
+        let peer = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535".parse().unwrap();
+        log.line(peer, &asked, 999, u64::MAX, 1e12, "stream", usize::MAX, "complete");
+        drop(log);
+        let bytes = written.lock().unwrap().len();
+        assert!((3500..=LINE_BYTES).contains(&bytes), "{bytes}");
+    }
+
+    /// A file that takes so many bytes, and then is full.
+    struct Kept(Arc<Mutex<Vec<u8>>>, usize);
+
+    fn kept(room: usize) -> (Sink, Arc<Mutex<Vec<u8>>>) {
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        (Box::new(Kept(Arc::clone(&written), room)), written)
+    }
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut kept = self.0.lock().unwrap();
+            match bytes.len().min(self.1 - kept.len()) {
+                0 => Err(io::ErrorKind::StorageFull.into()),
+                some => {
+                    kept.extend_from_slice(&bytes[..some]);
+                    Ok(some)
+                }
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Of all lines, those that are whole in the file and those that are counted as lost are all.
+    #[test]
+    fn lines_that_a_full_disk_does_not_take_are_counted() {
+        for room in [0, 1, 1000, 1001, 50_000, 70_000, 1 << 20] {
+            let (sink, written) = kept(room);
+            let log = AccessLog::begin(Path::new("log"), sink).unwrap();
+            let line = |at: usize| format!("{}{at}\n", "x".repeat(at % 300));
+            for at in 0..1000 {
+                log.push(line(at));
+            }
+            let account = Arc::clone(&log.account);
+            drop(log);
+            let kept = lines(&written.lock().unwrap());
+            assert_eq!(kept + account.lost.load(Relaxed), 1000, "{room}");
+            assert_eq!(account.lost.load(Relaxed) == 0, room == 1 << 20, "{room}");
+            let waits = (&account.waiting_bytes, &account.waiting_lines);
+            assert_eq!((waits.0.load(Relaxed), waits.1.load(Relaxed)), (0, 0));
+        }
+    }
+
+    /// A file that is stuck until somebody writes into the other end.
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Neither more memory than is said, nor a wait at the end; and each line is either written or counted.
+    #[tokio::test]
+    async fn a_stuck_log_holds_up_nothing() {
+        let (free, stuck) = channel::<()>();
+        let log = AccessLog::begin(Path::new("log"), Box::new(Stuck(stuck))).unwrap();
+        for _ in 0..100_000 {
+            log.push("x".repeat(LINE_BYTES - 1) + "\n");
+            assert!(log.waiting_bytes() <= WAITING_BYTES);
+        }
+        let began = Clock::started();
+        log.finish(std::future::pending()).await;
+        assert_eq!(log.lost(), 100_000);
+        log.finish(async {}).await;
+        let account = Arc::clone(&log.account);
+        drop(log);
+        assert!(began.now() < flashcrowd_base::Time::START + flashcrowd_base::Span::from_secs(15));
+        // Its thread ends when the disk has answered.
+        drop(free);
+        while Arc::strong_count(&account) > 1 {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }

@@ -1,14 +1,30 @@
 use http::StatusCode;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who is connected, by address.
 #[derive(Debug)]
 pub(crate) struct Admission {
     max: usize,
     max_of_one: usize,
-    there: Mutex<(usize, BTreeMap<IpAddr, usize>)>,
+    there: Mutex<There>,
+}
+
+#[derive(Debug, Default)]
+struct There {
+    connections: usize,
+    addresses: BTreeMap<IpAddr, Address>,
+    /// Numbers that nobody has any more, and how many there have been.
+    free: Vec<u32>,
+    numbers: u32,
+}
+
+#[derive(Debug)]
+struct Address {
+    connections: usize,
+    /// What the disk knows it by.
+    number: u32,
 }
 
 /// A place for a connection; dropped, it is free again.
@@ -16,6 +32,26 @@ pub(crate) struct Admission {
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
     address: IpAddr,
+    number: u32,
+}
+
+impl Admitted {
+    /// A number that its address has, and no other one that is connected; never 0.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+/// What counts as an address. Of IPv6 it is the network of 64 bits, in which whoever has one address may have any other one (RFC 4291
+/// 2.5.4, RFC 7934).
+fn counted(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
 }
 
 /// Why there is no place.
@@ -41,29 +77,47 @@ impl Admission {
     }
 
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
-        let address = address.to_canonical();
-        let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        if there.0 >= self.max {
+        let address = counted(address);
+        let mut there = self.lock();
+        let There { connections, addresses, free, numbers } = &mut *there;
+        if *connections >= self.max {
             return Err(Full::Server);
         }
-        let of_one = there.1.entry(address).or_default();
-        if *of_one >= self.max_of_one {
+        let of_one = addresses.entry(address).or_insert_with(|| {
+            let number = free.pop().unwrap_or_else(|| {
+                *numbers += 1;
+                *numbers
+            });
+            Address { connections: 0, number }
+        });
+        if of_one.connections >= self.max_of_one {
             return Err(Full::Address);
         }
-        *of_one += 1;
-        there.0 += 1;
-        Ok(Admitted { admission: Arc::clone(self), address })
+        of_one.connections += 1;
+        *connections += 1;
+        let number = of_one.number;
+        Ok(Admitted { admission: Arc::clone(self), address, number })
+    }
+
+    /// Addresses that are connected.
+    pub(crate) fn addresses(&self) -> usize {
+        self.lock().addresses.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, There> {
+        self.there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        let mut there = self.admission.there.lock().unwrap_or_else(PoisonError::into_inner);
-        there.0 -= 1;
-        if let Some(of_one) = there.1.get_mut(&self.address) {
-            *of_one -= 1;
-            if *of_one == 0 {
-                there.1.remove(&self.address);
+        let mut there = self.admission.lock();
+        there.connections -= 1;
+        if let Some(of_one) = there.addresses.get_mut(&self.address) {
+            of_one.connections -= 1;
+            if of_one.connections == 0 {
+                there.addresses.remove(&self.address);
+                there.free.push(self.number);
             }
         }
     }
@@ -83,7 +137,33 @@ mod tests {
         let third = admission.enter(address("10.0.0.2")).unwrap();
         assert_eq!(admission.enter(address("10.0.0.3")).unwrap_err(), Full::Server);
         drop((first, third));
-        assert_eq!(admission.there.lock().unwrap().1.len(), 1);
+        assert_eq!(admission.addresses(), 1);
         admission.enter(address("10.0.0.1")).unwrap();
+    }
+
+    /// However many addresses of a network of 64 bits somebody takes, it is one.
+    #[test]
+    fn a_network_of_64_bits_is_one_address() {
+        let admission = Admission::new(10_000, 100);
+        let mut places = Vec::new();
+        for host in 1..=1000_u64 {
+            let host = host.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let address = Ipv6Addr::from_bits(0x2001_0db8_0000_0001_u128 << 64 | u128::from(host));
+            match admission.enter(address.into()) {
+                Ok(place) => places.push(place),
+                Err(full) => assert_eq!((full, places.len()), (Full::Address, 100)),
+            }
+        }
+        assert_eq!(places.len(), 100);
+        let next = admission.enter("2001:db8:0:2::1".parse().unwrap()).unwrap();
+        let mapped = admission.enter("::ffff:10.0.0.1".parse().unwrap()).unwrap();
+        let other = admission.enter("::ffff:10.0.0.2".parse().unwrap()).unwrap();
+        assert_eq!(admission.addresses(), 4);
+        let numbers = [&places[0], &next, &mapped, &other].map(Admitted::number);
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(places.iter().all(|place| place.number() == 1));
+        drop((places, next));
+        let again = admission.enter("10.0.0.3".parse().unwrap()).unwrap();
+        assert!(again.number() < 3);
     }
 }

@@ -96,7 +96,8 @@ impl FileBody {
         framing: Framing,
         exchange: &Arc<Exchange>,
     ) -> FileBody {
-        let download = Download::begin(desk, file, &ranges, false, Some(Arc::clone(exchange)));
+        let ours = Some(Arc::clone(exchange));
+        let download = Download::begin(desk, file, &ranges, false, exchange.party(), ours);
         let mut body = FileBody::in_order(desk, file, ranges, Some(framing), exchange);
         body.any_order = true;
         body.length = None;
@@ -152,7 +153,8 @@ impl FileBody {
         self.begun = true;
         let exchange = Some(Arc::clone(&self.exchange));
         let ranges = std::slice::from_ref(&range);
-        let download = Download::begin(&self.desk, &self.file, ranges, true, exchange);
+        let party = self.exchange.party();
+        let download = Download::begin(&self.desk, &self.file, ranges, true, party, exchange);
         self.current = Some((range, download));
     }
 

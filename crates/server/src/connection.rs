@@ -12,7 +12,7 @@ use crate::settings::seconds;
 use crate::stream::{State, StreamBody, Streams};
 use crate::tls::HTTP_2;
 use http::header::{CONNECTION, RETRY_AFTER};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -49,11 +49,16 @@ const GLANCE: Duration = Duration::from_millis(10);
 struct Visit {
     hall: Arc<Hall>,
     peer: SocketAddr,
+    /// The number of its address.
+    number: u32,
     limits: Limits,
     /// Requests that it may still make.
     left: AtomicU64,
     /// Bytes that its socket has taken.
     taken: Arc<AtomicU64>,
+    /// Bytes that came, and how many of them had when the last request was there.
+    heard: Arc<AtomicU64>,
+    asked: AtomicU64,
 }
 
 /// Serves a connection.
@@ -61,7 +66,7 @@ pub(crate) async fn attend(
     hall: Arc<Hall>,
     stream: TcpStream,
     peer: SocketAddr,
-    _place: Admitted,
+    place: Admitted,
     limits: &Limits,
     handle: &ServerHandle,
 ) {
@@ -74,8 +79,10 @@ pub(crate) async fn attend(
     let patience = seconds(limits.header_s);
     let tls = hall.tls.as_ref().map(|tls| tls.config());
     let speaks_http_2 = if tls.is_none() {
-        let Some(begins) = within(patience, handle, begins_http_2(&stream)).await else { return };
-        begins
+        match within(patience, handle, begins_http_2(&stream)).await {
+            Ok(begins) => begins,
+            Err(missed) => return missed.tell(&hall, peer),
+        }
     } else {
         false
     };
@@ -84,16 +91,24 @@ pub(crate) async fn attend(
     let visit = Arc::new(Visit {
         hall,
         peer,
+        number: place.number(),
         limits: limits.clone(),
         left: AtomicU64::new(limits.requests_per_connection),
         taken: metered.taken(),
+        heard: metered.heard(),
+        // Without a request it is late, also if it has said nothing.
+        asked: AtomicU64::new(u64::MAX),
     });
     match tls {
         None if speaks_http_2 => http_2(visit, metered, handle).await,
         None => http_1(visit, metered, handle).await,
         Some(config) => {
             let accept = TlsAcceptor::from(config).accept(metered);
-            let Some(Ok(mut stream)) = within(patience, handle, accept).await else { return };
+            let mut stream = match within(patience, handle, accept).await {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(_)) => return,
+                Err(missed) => return missed.tell(&visit.hall, peer),
+            };
             let session = stream.get_mut().1;
             session.set_buffer_limit(Some(TLS_BYTES));
             if session.alpn_protocol() == Some(HTTP_2) {
@@ -105,15 +120,31 @@ pub(crate) async fn attend(
     }
 }
 
+/// Why something does not come.
+enum Missed {
+    /// It takes too long.
+    Late,
+    /// The server ends.
+    End,
+}
+
+impl Missed {
+    fn tell(self, hall: &Hall, peer: SocketAddr) {
+        if let Missed::Late = self {
+            hall.late(peer);
+        }
+    }
+}
+
 /// What comes in time, and before the server ends.
 async fn within<T>(
     patience: Duration,
     handle: &ServerHandle,
     what: impl Future<Output = T>,
-) -> Option<T> {
+) -> Result<T, Missed> {
     tokio::select! {
-        done = timeout(patience, what) => done.ok(),
-        () = handle.end() => None,
+        done = timeout(patience, what) => done.map_err(|_| Missed::Late),
+        () = handle.end() => Err(Missed::End),
     }
 }
 
@@ -150,12 +181,20 @@ async fn http_1(
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    // The exchanges report how it ended.
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = handle.end() => connection.as_mut().graceful_shutdown(),
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = handle.end() => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        visit.refused(&error);
     }
-    let _ = connection.await;
 }
 
 async fn http_2(
@@ -255,6 +294,19 @@ impl Visit {
         stream.answer(request.method(), answer)
     }
 
+    /// Reports what the HTTP library has made of a head; exchanges report all else.
+    fn refused(&self, error: &hyper::Error) {
+        let Visit { hall, peer, heard, asked, .. } = self;
+        if error.is_parse_too_large() {
+            hall.answered(*peer, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        } else if error.is_parse() {
+            hall.answered(*peer, StatusCode::BAD_REQUEST);
+        } else if error.is_timeout() && heard.load(Relaxed) != asked.load(Relaxed) {
+            // A connection that was of use and says nothing more is not late.
+            hall.late(*peer);
+        }
+    }
+
     /// Requests that are left after this one.
     fn count(&self) -> u64 {
         let fewer = |left: u64| Some(left.saturating_sub(1));
@@ -263,7 +315,9 @@ impl Visit {
 
     fn exchange(&self, request: &Request<Incoming>, taken: &Arc<AtomicU64>) -> Arc<Exchange> {
         let Hall { meters, log, .. } = &*self.hall;
-        Exchange::begin(self.peer, said(request), taken, meters, log.as_ref())
+        self.asked.store(self.heard.load(Relaxed), Relaxed);
+        let asked = log.as_ref().map(|_| said(request)).unwrap_or_default();
+        Exchange::begin(self.peer, self.number, asked, taken, meters, log.as_ref())
     }
 }
 

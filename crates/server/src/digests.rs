@@ -121,6 +121,9 @@ pub(crate) fn block_bytes(length: u64) -> u64 {
     block
 }
 
+/// Whom the disk reads for when it reads for digests: nobody's address.
+const OURS: u32 = 0;
+
 /// Reads a file once. Nothing: it could not be read to its end.
 async fn digest(desk: &Arc<Desk>, file: &Arc<OpenFile>, done: &AtomicU64) -> Option<Digests> {
     let length = file.version.length;
@@ -128,7 +131,9 @@ async fn digest(desk: &Arc<Desk>, file: &Arc<OpenFile>, done: &AtomicU64) -> Opt
     let (mut whole, mut block) = (Sha256::new(), Sha256::new());
     let mut blocks = Vec::new();
     let mut left = block_bytes;
-    let mut download = Download::begin(desk, file, std::slice::from_ref(&(0..length)), true, None);
+    let whole_file = 0..length;
+    let mut download =
+        Download::begin(desk, file, std::slice::from_ref(&whole_file), true, OURS, None);
     while let Some(piece) = download.next().await.ok()? {
         let bytes = &piece.bytes[..];
         // Blocks of both kinds are powers of two, and those that are sent the smaller ones.

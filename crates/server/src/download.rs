@@ -81,9 +81,10 @@ impl Download {
         file: &Arc<OpenFile>,
         ranges: &[Range<u64>],
         in_order: bool,
+        party: u32,
         exchange: Option<Arc<Exchange>>,
     ) -> Download {
-        match desk.join(file, ranges, in_order) {
+        match desk.join(file, ranges, in_order, party) {
             Ok((client, file)) => {
                 let desk = Arc::clone(desk);
                 let membership = Arc::new(Membership { desk, client, _exchange: exchange });

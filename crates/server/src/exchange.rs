@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Exchange {
     peer: SocketAddr,
+    /// The number of its address.
+    party: u32,
     asked: LoggedRequest,
     began: std::time::Instant,
     status: Mutex<(u16, Mode, usize)>,
@@ -27,6 +29,7 @@ impl Exchange {
     #[allow(clippy::disallowed_methods, reason = "how long an answer took is wall-clock time")]
     pub(crate) fn begin(
         peer: SocketAddr,
+        party: u32,
         asked: LoggedRequest,
         taken: &Arc<AtomicU64>,
         meters: &Arc<Meters>,
@@ -34,6 +37,7 @@ impl Exchange {
     ) -> Arc<Exchange> {
         Arc::new(Exchange {
             peer,
+            party,
             asked,
             began: std::time::Instant::now(),
             status: Mutex::default(),
@@ -51,6 +55,10 @@ impl Exchange {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = (status, mode, ranges);
     }
 
+    pub(crate) fn party(&self) -> u32 {
+        self.party
+    }
+
     /// The answer is a text of so many bytes.
     pub(crate) fn text(&self, bytes: usize) {
         self.text.store(bytes as u64, Relaxed);
@@ -66,11 +74,14 @@ impl Drop for Exchange {
         let (status, mode, ranges) = *self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.taken.load(Relaxed).saturating_sub(self.before);
         let bytes = bytes.max(self.text.load(Relaxed));
-        let ending = Ending::NAMES[usize::from(self.ending.load(Relaxed)).min(3)];
+        let ending = usize::from(self.ending.load(Relaxed)).min(Ending::NAMES.len() - 1);
+        let ending = Ending::NAMES[ending];
         self.meters.answered(status, mode as usize, ending);
         if let Some(log) = &self.log {
             let seconds = self.began.elapsed().as_secs_f64();
             let mode = Mode::NAMES[mode as usize];
+            // The client has gone before there was an answer: as nginx has it.
+            let status = if status == 0 { 499 } else { status };
             log.line(self.peer, &self.asked, status, bytes, seconds, mode, ranges, ending);
         }
     }

@@ -1,9 +1,13 @@
-use crate::access_log::AccessLog;
+use crate::access_log::{AccessLog, LoggedRequest};
 use crate::admission::{Admission, Full};
+use crate::desk::Overview;
 use crate::live::Live;
-use crate::meters::Meters;
+use crate::meters::{Meters, Snapshot};
+use crate::outcome::{Ending, Mode};
 use crate::service::Service;
 use crate::tls::Tls;
+use http::StatusCode;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -29,19 +33,51 @@ pub(crate) struct Hall {
 }
 
 impl Hall {
+    /// What goes on now, and has so far.
+    pub(crate) fn snapshot(&self, overview: &Overview) -> Snapshot {
+        self.meters.snapshot(overview, self.log.as_deref())
+    }
+
+    /// The same for Prometheus.
+    pub(crate) fn exposition(&self, overview: &Overview) -> String {
+        self.meters.exposition(overview, self.log.as_deref(), self.admission.addresses())
+    }
+
     /// A permit for each refusal that is being sent.
     pub(crate) fn farewells() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(FAREWELLS))
     }
 
+    /// Counts and logs an answer to no request, or to one that nobody could read: of `status`, and without a body.
+    pub(crate) fn answered(&self, peer: SocketAddr, status: StatusCode) {
+        let ending = Ending::NAMES[Ending::Complete as usize];
+        self.meters.answered(status.as_u16(), Mode::Text as usize, ending);
+        self.log_alone(peer, status, Ending::Complete);
+    }
+
+    /// A client has not said in time what it wants. Nothing is sent; the log has a line as if it had been told.
+    pub(crate) fn late(&self, peer: SocketAddr) {
+        self.meters.late.fetch_add(1, Relaxed);
+        self.log_alone(peer, StatusCode::REQUEST_TIMEOUT, Ending::Late);
+    }
+
+    fn log_alone(&self, peer: SocketAddr, status: StatusCode, ending: Ending) {
+        let (mode, ending) = (Mode::NAMES[Mode::Text as usize], Ending::NAMES[ending as usize]);
+        if let Some(log) = &self.log {
+            let asked = LoggedRequest::default();
+            log.line(peer, &asked, status.as_u16(), 0, 0.0, mode, 0, ending);
+        }
+    }
+
     /// Sends a refusal, if not too many are being sent already, and if that needs no TLS.
-    pub(crate) fn turn_away(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
+    pub(crate) fn turn_away(self: &Arc<Self>, mut stream: TcpStream, peer: SocketAddr, full: Full) {
         self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
         if self.tls.is_some() {
             return;
         }
         let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
         let status = full.status();
+        self.answered(peer, status);
         tokio::spawn(async move {
             let _permit = permit;
             let text = format!(

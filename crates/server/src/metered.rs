@@ -26,6 +26,8 @@ pub(crate) struct Metered {
     memory_file: Arc<MemoryFile>,
     /// Of this socket.
     taken: Arc<AtomicU64>,
+    /// Bytes that came.
+    heard: Arc<AtomicU64>,
     meters: Arc<Meters>,
     patience: Duration,
     alarm: Pin<Box<Sleep>>,
@@ -45,6 +47,7 @@ impl Metered {
             stream,
             memory_file,
             taken,
+            heard: Arc::default(),
             meters,
             patience,
             alarm: Box::pin(sleep(patience)),
@@ -54,6 +57,10 @@ impl Metered {
 
     pub(crate) fn taken(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.taken)
+    }
+
+    pub(crate) fn heard(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.heard)
     }
 
     /// Whether the socket can take these bytes by reference.
@@ -161,7 +168,10 @@ impl AsyncRead for Metered {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.heard.fetch_add((buffer.filled().len() - before) as u64, Relaxed);
+        outcome
     }
 }
 

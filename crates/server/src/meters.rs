@@ -1,3 +1,4 @@
+use crate::access_log::AccessLog;
 use crate::desk::Overview;
 use crate::outcome::{Ending, Mode};
 use crate::pace::PaceReport;
@@ -16,6 +17,8 @@ pub(crate) struct Meters {
     pub(crate) turned_away: [AtomicU64; 2],
     /// Bytes that sockets have taken.
     pub(crate) taken: Arc<AtomicU64>,
+    /// Connections that ended since their client did not say in time what it wants.
+    pub(crate) late: AtomicU64,
     /// Connections that ended since their socket took nothing.
     pub(crate) stalled: AtomicU64,
     /// Connections of HTTP/2 that ended since too many of their streams were reset.
@@ -65,6 +68,8 @@ pub struct Snapshot {
     pub disk_errors: u64,
     /// Bytes of contents in memory.
     pub memory_bytes: u64,
+    /// Lines of the access log that were left out so far.
+    pub log_lines_lost: u64,
     /// How a disk for trials has kept its pace, if there is one.
     pub trial_disk: Option<PaceReport>,
 }
@@ -81,7 +86,7 @@ impl Meters {
         }
     }
 
-    pub(crate) fn snapshot(&self, overview: &Overview) -> Snapshot {
+    pub(crate) fn snapshot(&self, overview: &Overview, log: Option<&AccessLog>) -> Snapshot {
         let sum = |counts: &[AtomicU64]| counts.iter().map(|count| count.load(Relaxed)).sum();
         Snapshot {
             connections: self.connections.load(Relaxed),
@@ -102,12 +107,18 @@ impl Meters {
             queued_reads: overview.queued as u64,
             disk_errors: overview.counters.errors,
             memory_bytes: overview.memory_used,
+            log_lines_lost: log.map_or(0, AccessLog::lost),
             trial_disk: overview.pace,
         }
     }
 
     /// In the text format of Prometheus (version 0.0.4).
-    pub(crate) fn exposition(&self, overview: &Overview, lost_lines: u64) -> String {
+    pub(crate) fn exposition(
+        &self,
+        overview: &Overview,
+        log: Option<&AccessLog>,
+        addresses: usize,
+    ) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, rows: &[(String, u64)]| {
             // Writing into a string does not fail.
@@ -127,6 +138,8 @@ impl Meters {
         let gauge = "gauge";
         let counter = "counter";
         family("connections", gauge, "Connections now.", &one(self.connections.load(Relaxed)));
+        let help = "Addresses of clients now; of IPv6 a /64 is one.";
+        family("addresses", gauge, help, &one(addresses as u64));
         family(
             "connections_total",
             counter,
@@ -135,6 +148,9 @@ impl Meters {
         );
         let reasons = labelled("reason", &["connections", "address"], &self.turned_away);
         family("turned_away_total", counter, "Connections turned away.", &reasons);
+        let late = one(self.late.load(Relaxed));
+        let help = "Connections that did not say in time what they want.";
+        family("late_total", counter, help, &late);
         let stalled = one(self.stalled.load(Relaxed));
         family(
             "stalled_total",
@@ -205,12 +221,12 @@ impl Meters {
         let help =
             "Files that something is kept of: somebody downloads them, or has of them in memory.";
         family("files", gauge, help, &one(overview.files as u64));
-        family(
-            "log_lines_lost_total",
-            counter,
-            "Lines of the access log left out.",
-            &one(lost_lines),
-        );
+        let help = "Lines of the access log left out.";
+        let lost = log.map_or(0, AccessLog::lost);
+        family("log_lines_lost_total", counter, help, &one(lost));
+        let help = "Memory of lines that wait to be written.";
+        let waiting = log.map_or(0, AccessLog::waiting_bytes);
+        family("log_waiting_bytes", gauge, help, &one(waiting as u64));
         if let Some(pace) = overview.pace {
             let micros = |seconds: f64| one((seconds * 1e6) as u64);
             let help = "Microseconds for which the disk for trials was busy.";

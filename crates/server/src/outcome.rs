@@ -14,6 +14,8 @@ pub(crate) enum Ending {
     Changed,
     /// The disk could not read.
     Disk,
+    /// The client has said nothing, or not all, in time.
+    Late,
 }
 
 impl Ending {
@@ -25,7 +27,7 @@ impl Ending {
         }
     }
 
-    pub(crate) const NAMES: [&str; 4] = ["broken", "complete", "changed", "disk"];
+    pub(crate) const NAMES: [&str; 5] = ["broken", "complete", "changed", "disk", "late"];
 }
 
 /// Which order an answer has.

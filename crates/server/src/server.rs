@@ -33,6 +33,8 @@ use tokio::time::sleep;
 
 /// How long nobody is accepted after the system could not (no file descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long the lines of the access log that wait have to be written when an immediate end is wished.
+const LAST_LINES: Duration = Duration::from_millis(100);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
@@ -103,7 +105,7 @@ pub struct Watch(Arc<Hall>);
 impl Watch {
     /// What it does now, and has done.
     pub fn snapshot(&self) -> Snapshot {
-        self.0.meters.snapshot(&self.0.service.desk.overview())
+        self.0.snapshot(&self.0.service.desk.overview())
     }
 
     /// Reads the certificate and its key again, and opens the access log anew, for who has renewed or moved them. What cannot be
@@ -216,7 +218,7 @@ impl Server {
                         connection::attend(hall, stream, peer, place, &settings, &handle).await;
                     });
                 }
-                Err(full) => hall.turn_away(stream, full),
+                Err(full) => hall.turn_away(stream, peer, full),
             }
         }
         drop(self.listener);
@@ -228,6 +230,13 @@ impl Server {
         };
         connections.abort_all();
         while connections.join_next().await.is_some() {}
+        if let Some(log) = &self.hall.log {
+            let enough = async {
+                handle.now().await;
+                sleep(LAST_LINES).await;
+            };
+            log.finish(enough).await;
+        }
         ended
     }
 }
@@ -256,11 +265,10 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
             let service = service_fn(|request: Request<Incoming>| {
                 let overview = hall.service.desk.overview();
                 let (text, kind) = if request.uri().path() == "/live" {
-                    let now = hall.meters.snapshot(&overview);
+                    let now = hall.snapshot(&overview);
                     (hall.live.page(&now, &hall.service.desk.maps()), "text/html; charset=utf-8")
                 } else {
-                    let lost = hall.log.as_ref().map_or(0, |log| log.lost());
-                    let text = hall.meters.exposition(&overview, lost);
+                    let text = hall.exposition(&overview);
                     (text, "text/plain; version=0.0.4; charset=utf-8")
                 };
                 let mut answer = Response::new(text);
@@ -380,7 +388,7 @@ mod tests {
             desk.open(File::open(read).unwrap(), Path::new(name), version, false).unwrap()
         };
         let half = open("half", &directory.path().join("half"));
-        let mut first = Download::begin(&desk, &half, &[0..1], true, None);
+        let mut first = Download::begin(&desk, &half, &[0..1], true, 0, None);
         first.next().await.unwrap();
         drop(first);
         // The disk lets go of it a moment later.

@@ -338,7 +338,7 @@ impl Service {
         content_type: &str,
         exchange: &Arc<Exchange>,
     ) -> Result<Response<Body>, Refused> {
-        let mut scout = Download::begin(&self.desk, file, ranges, false, None);
+        let mut scout = Download::begin(&self.desk, file, ranges, false, exchange.party(), None);
         let piece = scout.next().await.map_err(failed)?;
         let Some(piece) = piece else {
             return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, "nothing to send"));
@@ -389,17 +389,11 @@ impl Service {
 
 /// What is kept of a request for the log.
 pub(crate) fn said<B>(request: &Request<B>) -> LoggedRequest {
-    let field = |name| {
-        let value = request.headers().get(name).map(HeaderValue::as_bytes);
-        value.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
-    };
+    let field = |name| request.headers().get(name).map_or(&b""[..], HeaderValue::as_bytes);
     // HTTP/2 says scheme and host, too (RFC 9113 8.3.1); a log has one form.
     let target = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
-    LoggedRequest {
-        request: format!("{} {target} {:?}", request.method(), request.version()),
-        referer: field(header::REFERER),
-        agent: field(header::USER_AGENT),
-    }
+    let line = format!("{} {target} {:?}", request.method(), request.version());
+    LoggedRequest::new(line.as_bytes(), field(header::REFERER), field(header::USER_AGENT))
 }
 
 /// An answer with a text.

@@ -250,10 +250,97 @@ fn the_log_has_a_line_for_each_answer() {
     assert_eq!(lines.len(), 2, "{text}");
     assert!(lines[0].starts_with("127.0.0.1 - - ["), "{text}");
     assert!(lines[0].contains("\"GET /f HTTP/1.1\" 206 20"), "{text}");
-    assert!(lines[0].contains(" \"-\" \"a \\\"b\\\" "), "{text}");
+    assert!(lines[0].contains(" \"-\" \"a \\\"b\\\" \\xc3\\xa9\" "), "{text}");
     assert!(lines[0].ends_with(" stream 1 complete"), "{text}");
     assert!(
         lines[1].contains("\"GET /none HTTP/1.1\" 404 ") && lines[1].ends_with(" text 0 complete"),
         "{text}"
     );
+}
+
+/// Also for those that no request reaches: heads that are none, that are too large, that do not come; and for who is turned away.
+#[test]
+fn answers_below_the_service_have_a_line_too() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("access.log");
+    let limits = json!({"header_s": 0.5, "connections_per_address": 1});
+    let mut stand = Stand::with(&[("f", b"x")], json!({"access_log": log, "limits": limits}));
+    let large = format!("GET /f HTTP/1.1\r\nHost: x\r\nX: {}", "y".repeat(1 << 20));
+    let mut expected = Vec::new();
+    for (bytes, status) in [
+        (&b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"[..], 400),
+        (b"garbage\r\n\r\n", 400),
+        (b"GET /f HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
+        (large.as_bytes(), 431),
+        // Silent, amid the first three bytes, amid a head.
+        (b"", 408),
+        (b"P", 408),
+        (b"GET /f HTTP/1.1\r\nHo", 408),
+    ] {
+        let mut client = Client::connect(stand.address);
+        // It may be cut off while it sends.
+        let _ = client.stream.get_mut().write_all(bytes);
+        let _ = client.stream.read_to_end(&mut Vec::new());
+        expected.push(status);
+        stand.until(|now| now.connections == 0);
+    }
+    // One that was of use and says nothing more is no answer; one that has begun to say something is.
+    for rest in ["", "GET"] {
+        let mut client = Client::connect(stand.address);
+        assert_eq!(client.ask("GET", "/f", &[]).status, 200);
+        assert_eq!(get(stand.address, "/f", &[]).status, 429);
+        client.raw(rest.as_bytes());
+        let _ = client.stream.read_to_end(&mut Vec::new());
+        expected.extend([200, 429]);
+        expected.extend((!rest.is_empty()).then_some(408));
+        stand.until(|now| now.connections == 0);
+    }
+    stand.stop();
+    stand.join();
+    drop(stand);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let status =
+        |line: &str| line.split("] \"").nth(1)?.split("\" ").nth(1)?.get(..3)?.parse().ok();
+    let statuses: Option<Vec<u16>> = text.lines().map(status).collect();
+    assert_eq!(statuses, Some(expected), "{text}");
+    assert_eq!(text.matches(" text 0 late\n").count(), 4, "{text}");
+}
+
+/// The attack of a client that fills a log which nobody reads: two heads of 60 kB, each byte of which is escaped.
+#[test]
+fn lines_have_a_bound_and_so_has_the_memory_for_them() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+    let reader = rustix::fs::open(
+        &log,
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK,
+        rustix::fs::Mode::empty(),
+    )
+    .unwrap();
+    let with = json!({"access_log": log, "metrics": "127.0.0.1:0"});
+    let mut stand = Stand::with(&[("f", b"x")], with);
+    let much = "\u{ff}".repeat(14_000);
+    let mut client = Client::connect(stand.address);
+    for _ in 0..4000 {
+        client.send("GET", "/none", &[("Referer", &much), ("User-Agent", &much)]);
+        assert_eq!(client.receive("GET").status, 404);
+    }
+    let metrics = String::from_utf8(get(stand.metrics.unwrap(), "/metrics", &[]).body).unwrap();
+    let value = |name: &str| {
+        let row = metrics.lines().find(|row| row.starts_with(name)).unwrap();
+        row.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let (waiting, lost) =
+        (value("flashcrowd_log_waiting_bytes "), value("flashcrowd_log_lines_lost_total "));
+    assert!(waiting > 1 << 20 && waiting <= 8 << 20, "{waiting}");
+    // A line is about 1.6 kB: 4000 of them have room.
+    assert_eq!(lost, 0);
+    let mut begin = [0; 65_536];
+    let read = rustix::io::read(&reader, &mut begin).unwrap();
+    let lines: Vec<&[u8]> = begin[..read].split(|byte| *byte == b'\n').collect();
+    assert!(lines.len() > 10 && lines.iter().all(|line| line.len() <= 4096), "{}", lines.len());
+    stand.stop();
+    stand.join();
+    assert!(stand.snapshot().log_lines_lost > 3000);
 }

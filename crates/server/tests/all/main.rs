@@ -11,6 +11,7 @@ mod live;
 mod paths;
 mod programs;
 mod semantics;
+mod shares;
 mod stand;
 mod streams;
 mod uncopied;
