@@ -6,6 +6,9 @@ use http::header::{
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The end of the year 9999: later dates have no form in HTTP (RFC 9110, 5.6.7), and the library has none.
+const LAST_DATE: u64 = 253_402_300_799;
+
 /// What says which state of a file this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validators {
@@ -30,9 +33,10 @@ pub enum Precondition {
 }
 
 impl Validators {
-    /// The date of `Last-Modified` (RFC 9110, 8.8.2).
-    pub fn last_modified(&self) -> String {
-        httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.modified))
+    /// The date of `Last-Modified`: never later than now (RFC 9110, 8.8.2.1), in seconds since 1970.
+    pub fn last_modified(&self, now: u64) -> String {
+        let seconds = self.modified.min(now).min(LAST_DATE);
+        httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
     }
 
     /// The preconditions of a `GET` or `HEAD` in the order of RFC 9110, 13.2.2. `now`: seconds since 1970.
@@ -187,6 +191,14 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever a file system says and whatever the time is, there is a date, and none of the future.
+        #[test]
+        fn a_date_is_never_later_than_now(modified: u64, now in 0..=LAST_DATE) {
+            let said = Validators { etag: String::new(), modified }.last_modified(now);
+            prop_assert_eq!(seconds(&said), Some(modified.min(now)));
+            Validators { etag: String::new(), modified }.last_modified(u64::MAX);
+        }
+
         #[test]
         fn any_bytes(list: Vec<u8>) {
             for (_, tag) in tags(&list) {

@@ -177,6 +177,9 @@ async fn http_1(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        // A client that has said all may say so, and waits for its answer (RFC 9112, 9.6). One that has gone is noticed when something
+        // is sent to it.
+        .half_close(true)
         .header_read_timeout(patience)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`server`](Server), `hall` | listeners, the end; what connections share |
 //! | `connection`, `stream`, [`tls`](TlsFiles) | TLS, HTTP/1.1 and HTTP/2: who speaks what, and for how long |
-//! | `service` | a request, its answer |
+//! | `service`, `host` | a request, its answer |
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
 //! | `body`, `download` | contents on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
@@ -47,6 +47,7 @@ mod download;
 mod exchange;
 mod hall;
 mod handle;
+mod host;
 mod listing;
 mod live;
 mod map;

@@ -7,17 +7,19 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Which state of which file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) length: u64,
     /// Seconds and nanoseconds.
     pub(crate) modified: (i64, i64),
+    /// The same of the last change of its bytes, its times, its name or its owner: programs set the other one, and not this one.
+    pub(crate) changed: (i64, i64),
 }
 
 impl Version {
@@ -27,6 +29,7 @@ impl Version {
             inode: metadata.ino(),
             length: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 
@@ -35,10 +38,13 @@ impl Version {
         (self.device, self.inode)
     }
 
-    /// The entity tag is of the length, the inode and the nanosecond of the last change.
+    /// The entity tag is of the length, the inode and the nanoseconds of the last changes.
     pub(crate) fn validators(&self) -> Validators {
-        let (seconds, nanos) = self.modified;
-        let etag = format!("\"{:x}-{:x}-{seconds:x}.{nanos:x}\"", self.length, self.inode);
+        let ((seconds, nanos), (since, rest)) = (self.modified, self.changed);
+        let etag = format!(
+            "\"{:x}-{:x}-{seconds:x}.{nanos:x}-{since:x}.{rest:x}\"",
+            self.length, self.inode
+        );
         Validators { etag, modified: u64::try_from(seconds).unwrap_or(0) }
     }
 }
@@ -53,6 +59,8 @@ pub(crate) struct OpenFile {
     pub(crate) layout: Layout,
     /// Of two versions of a file the newer one is that which was opened later, counted.
     pub(crate) opened: u64,
+    /// When its last name went, if it did.
+    unlinked: OnceLock<(i64, i64)>,
     direct: AtomicBool,
 }
 
@@ -90,6 +98,7 @@ impl OpenFile {
             version,
             layout,
             opened,
+            unlinked: OnceLock::new(),
             direct: AtomicBool::new(direct),
         }
     }
@@ -132,11 +141,21 @@ impl OpenFile {
 
     /// Whether what was read is of the file that was opened.
     fn check(&self) -> ReadOutcome {
-        match self.file.metadata() {
-            Ok(metadata) if Version::of(&metadata) == self.version => ReadOutcome::Whole,
-            Ok(_) => ReadOutcome::Changed,
-            Err(_) => ReadOutcome::Failed,
+        let Ok(metadata) = self.file.metadata() else { return ReadOutcome::Failed };
+        let now = Version::of(&metadata);
+        if now == self.version {
+            return ReadOutcome::Whole;
         }
+        // One that was removed, or replaced by another one, is sent to its end: that its last name goes is one change, after which
+        // nobody can open it to write into it.
+        let is_same = Version { changed: self.version.changed, ..now } == self.version;
+        if is_same
+            && metadata.nlink() == 0
+            && *self.unlinked.get_or_init(|| now.changed) == now.changed
+        {
+            return ReadOutcome::Whole;
+        }
+        ReadOutcome::Changed
     }
 }
 

@@ -6,6 +6,7 @@ use crate::desk::Desk;
 use crate::digests::{self, DigestBook, Progress};
 use crate::download::Download;
 use crate::exchange::Exchange;
+use crate::host;
 use crate::listing;
 use crate::multipart::{Framing, content_range};
 use crate::open_file::{OpenFile, Version};
@@ -108,9 +109,13 @@ impl Service {
         exchange: &Arc<Exchange>,
     ) -> Result<Response<Body>, Refused> {
         // RFC 9112, 3.2.
-        let hosts = request.headers().get_all(header::HOST).iter().count();
-        if hosts > 1 || hosts == 0 && request.version() == HttpVersion::HTTP_11 {
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        let host = hosts.next();
+        if hosts.next().is_some() || host.is_none() && request.version() == HttpVersion::HTTP_11 {
             return Err(Refused(StatusCode::BAD_REQUEST, "one Host field is needed"));
+        }
+        if host.is_some_and(|host| !host::is_valid(host.as_bytes())) {
+            return Err(Refused(StatusCode::BAD_REQUEST, "malformed Host field"));
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD"));
@@ -143,7 +148,7 @@ impl Service {
         let mut answer = self.contents(request, &file, &validators, &path, exchange).await?;
         let headers = answer.headers_mut();
         put(headers, ETAG, &validators.etag);
-        put(headers, LAST_MODIFIED, &validators.last_modified());
+        put(headers, LAST_MODIFIED, &validators.last_modified(Clock::unix()));
         put(headers, ACCEPT_RANGES, "bytes");
         put(headers, VARY, "Prefer");
         if let Some(book) = &self.book {
