@@ -153,15 +153,37 @@ class ContentServer:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
     def snapshot(self) -> str:
         """What it does now, and has done (a JSON object)."""
-    def reload(self) -> list[str]:
-        """Read the certificate and its key again, and open the access log anew.
+    def reload(self) -> bool:
+        """Begin to read the certificate and its key again, and to open the access log anew.
 
-        Gives what went wrong, in words; what could not be read or opened stays as it was.
+        Gives whether it has begun: not while the last time still waits for a disk.
+        """
+    def reloaded(self) -> list[str] | None:
+        """What went wrong, in words, once what `reload` has begun is done; then None again.
+
+        What could not be read or opened stays as it was.
         """
     def stop(self) -> None:
         """End soon, when answers under way have ended; the second time, at once."""
     def result(self) -> str:
         """Whether all answers had ended (JSON). Only when it has ended."""
+
+@final
+class LastResort:
+    """Ends this process, with status 0, if it was asked to end and does not (Linux).
+
+    It needs neither the interpreter nor a disk, whatever other threads wait for.
+    """
+
+    def __new__(cls, after_first: float, after_second: float, said: str) -> LastResort:
+        """So many seconds after the first SIGINT or SIGTERM, and after each other one.
+
+        `said` is said then on standard error.
+        """
+    def fileno(self) -> int:
+        """Where signals are told (`signal.set_wakeup_fd`)."""
+    def cancel(self) -> None:
+        """What went on has ended."""
 
 @final
 class UtpTransfer:

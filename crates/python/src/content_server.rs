@@ -2,7 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use flashcrowd_base::Span;
 use flashcrowd_origin::Scheduling;
@@ -47,6 +49,8 @@ pub(crate) struct ContentServer {
     metrics: Option<SocketAddr>,
     reading: Reading,
     read_by: ReadBy,
+    /// What is wrong, when what is read anew has been read.
+    reload: Mutex<Option<Receiver<Vec<String>>>>,
 }
 
 #[pymethods]
@@ -54,7 +58,7 @@ impl ContentServer {
     /// Begins at once, with settings (JSON). Raises `PlanError` for a setting that cannot be, and `OSError`, with
     /// what it is about as its file name, if the directory or the address is not to be had.
     #[new]
-    fn new(settings: &str) -> PyResult<ContentServer> {
+    fn new(py: Python<'_>, settings: &str) -> PyResult<ContentServer> {
         let settings: Settings = serde_json::from_str(settings)
             .map_err(|error| PlanError::new_err(error.to_string()))?;
         let runtime = Builder::new_multi_thread()
@@ -64,10 +68,12 @@ impl ContentServer {
             .thread_name("flashcrowd-http")
             .build()
             .map_err(|error| PyOSError::new_err(format!("no event loop: {error}")))?;
-        let server = {
+        // The disk may take its time: other Python threads go on.
+        let server = py.detach(|| {
             let _inside = runtime.enter();
-            Server::bind(settings).map_err(refused)?
-        };
+            Server::bind(settings)
+        });
+        let server = server.map_err(refused)?;
         let (address, metrics) = (server.local_addr()?, server.metrics_addr());
         let (watch, reading) = (server.watch(), server.reading().clone());
         let read_by = server.read_by().clone();
@@ -75,7 +81,8 @@ impl ContentServer {
         let theirs = handle.clone();
         let work = async move { io::Result::Ok(server.run(&theirs).await) };
         let task = Task::start("flashcrowd-serve", runtime, work)?;
-        Ok(ContentServer { handle, task, watch, address, metrics, reading, read_by })
+        let reload = Mutex::default();
+        Ok(ContentServer { handle, task, watch, address, metrics, reading, read_by, reload })
     }
 
     /// Where it listens.
@@ -114,10 +121,32 @@ impl ContentServer {
         json(&py.detach(|| self.watch.snapshot()))
     }
 
-    /// Read the certificate and its key again, and open the access log anew; what went wrong, in words. What could not be
-    /// read or opened stays as it was.
-    fn reload(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| self.watch.reload().iter().map(ToString::to_string).collect())
+    /// Begin to read the certificate and its key again, and to open the access log anew; see `reloaded`. Whether it has begun: not
+    /// while the last time still waits for a disk.
+    fn reload(&self) -> PyResult<bool> {
+        let mut under_way = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        if under_way.is_some() {
+            return Ok(false);
+        }
+        let (watch, (tell, told)) = (self.watch.clone(), channel());
+        thread::Builder::new().name("flashcrowd-load".into()).spawn(move || {
+            let _ = tell.send(watch.reload().iter().map(ToString::to_string).collect());
+        })?;
+        *under_way = Some(told);
+        Ok(true)
+    }
+
+    /// What went wrong, in words, once what `reload` has begun is done; None before, and when it was told. What could not be read or
+    /// opened stays as it was.
+    fn reloaded(&self) -> Option<Vec<String>> {
+        let mut under_way = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        match under_way.as_ref()?.try_recv() {
+            Err(TryRecvError::Empty) => None,
+            told => {
+                *under_way = None;
+                Some(told.unwrap_or_else(|_| vec!["it broke off".into()]))
+            }
+        }
     }
 
     /// End soon, when answers under way have ended or had their time; the second time, at once.

@@ -7,6 +7,8 @@ mod content_server;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod faults;
+#[cfg(target_os = "linux")]
+mod last_resort;
 mod plan_reader;
 mod profiles;
 mod simulate;
@@ -40,6 +42,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::last_resort::LastResort;
     #[pymodule_export]
     use crate::plan_reader::PlanReader;
     #[pymodule_export]

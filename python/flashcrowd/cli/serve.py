@@ -68,7 +68,9 @@ def serve(
         Path | None, Parameter(help="A line for each answer; - for standard output.")
     ] = None,
     connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
-    per_address: Annotated[Count, Parameter(help="Connections at once of one address.")] = 1_000,
+    per_address: Annotated[
+        Count, Parameter(help="Connections at once of one address; of IPv6, of a /64.")
+    ] = 1_000,
     requests_per_connection: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
         Parameter(help="After so many, a connection is closed."),
@@ -166,7 +168,7 @@ def serve(
         print(few, file=sys.stderr)
     sys.stderr.flush()
     reloaded = ["certificate"] * (tls is not None) + ["access log"] * (access_log is not None)
-    return run(server, interval, reloaded)
+    return run(server, interval, reloaded, drain)
 
 
 def _addresses(name: str, text: str) -> list[str]:

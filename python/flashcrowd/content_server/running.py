@@ -7,14 +7,16 @@ import json
 import resource
 import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.amounts import scaled
-from flashcrowd.signals import handled
+from flashcrowd.signals import ask, handled
 from flashcrowd.utp.stopping import attend
 
 LOG_EVERY = 60.0
@@ -48,10 +50,31 @@ def begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentSe
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, HANGUP)
     try:
-        return _begin(settings, addresses)
+        with by_default():
+            return _begin(settings, addresses)
     except BaseException:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
         raise
+
+
+@contextmanager
+def by_default() -> Iterator[None]:
+    """Lets Ctrl-C and SIGTERM end the process while the core opens what may not answer (a disk).
+
+    Nothing has begun that would have to end in good order. Elsewhere than in the main thread, and
+    where somebody has asked to hear of signals, it is theirs.
+    """
+    ours = {signal.SIGINT: {signal.default_int_handler, ask}, signal.SIGTERM: {ask}}
+    if threading.current_thread() is not threading.main_thread():
+        ours = {}
+    before = {it: was for it, of in ours.items() if (was := signal.getsignal(it)) in of}
+    try:
+        for number in before:
+            signal.signal(number, signal.SIG_DFL)
+        yield
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 def _begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentServer:
@@ -100,7 +123,29 @@ def raise_descriptors(connections: int) -> str | None:
     return None
 
 
-def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[str] = ()) -> int:
+LEAVE = 5.0, 1.0
+"""Seconds in which a server ends in good order, beyond `drain` and after a second signal."""
+LEFT = "Ended without waiting for what does not answer (a disk, the access log or this terminal)."
+
+
+@contextmanager
+def at_last(drain: float) -> Iterator[None]:
+    """Ends the process if Ctrl-C or SIGTERM come, and the block does not end, whatever waits."""
+    resort = _core.LastResort(drain + LEAVE[0], LEAVE[1], LEFT)
+    before = signal.set_wakeup_fd(resort.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        resort.cancel()
+
+
+def run(
+    server: _core.ContentServer,
+    interval: float | None,
+    reloaded: Sequence[str] = (),
+    drain: float = 30.0,
+) -> int:
     """Waits until the server has ended, and tells meanwhile what it does.
 
     Args:
@@ -108,6 +153,7 @@ def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[
         interval: seconds between two lines; 0 for none; None: each second on a terminal, else
             each minute in which something was sent.
         reloaded: what is read anew on SIGHUP, in words.
+        drain: seconds that answers under way have when it is stopped.
 
     Returns:
         The exit status.
@@ -122,8 +168,7 @@ def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[
         nonlocal hung_up
         hung_up = True
 
-    def reload() -> None:
-        wrong = server.reload()
+    def tell(wrong: list[str]) -> None:
         if wrong:
             text = f"Not reloaded: {'; '.join(wrong)}. What was there before holds."
         else:
@@ -137,7 +182,10 @@ def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[
         nonlocal before, then, hung_up
         if hung_up:
             hung_up = False
-            reload()
+            if not server.reload():
+                tell(["what was to be read last time does not answer"])
+        if (wrong := server.reloaded()) is not None:
+            tell(wrong)
         now = time.monotonic()
         if not every or now < then + every:
             return
@@ -149,19 +197,27 @@ def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[
             print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
         before, then = snapshot, now
 
-    with handled(HANGUP, hang_up):
+    with at_last(drain), handled(HANGUP, hang_up):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
         attend(server, tick)
+        _tell_the_end(server, live)
+    return 0
+
+
+def _tell_the_end(server: _core.ContentServer, live: bool) -> None:
     if live:
         print("\r\x1b[K", end="", file=sys.stderr)
     whole = json.loads(server.result())
     last = _snapshot(server)
     text = f"Ended: {last['answers']} answers, {scaled(last['sent_bytes'], 'B')} sent"
     text += f", {scaled(last['read_bytes'], 'B')} read."
-    print(text if whole else f"{text} Answers under way were cut.", file=sys.stderr, flush=True)
+    if not whole:
+        text += " Answers under way were cut."
+    if lost := last["log_lines_lost"]:
+        text += f" {lost} lines of the access log were lost."
+    print(text, file=sys.stderr, flush=True)
     if (pace := last["trial_disk"]) is not None:
         print(kept_pace(pace), file=sys.stderr, flush=True)
-    return 0
 
 
 def kept_pace(pace: dict[str, Any]) -> str:
