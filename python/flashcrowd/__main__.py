@@ -6,7 +6,14 @@ import signal
 import sys
 from contextlib import suppress
 
+# Nothing has begun that Ctrl-C could interrupt: until `main` hears of it, it just ends the process,
+# and is raised in no module that is half imported.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from flashcrowd.cli import main
+from flashcrowd.cli.ending import open_streams
+from flashcrowd.terminal import guard
 
 
 class _NoPandas:
@@ -49,6 +56,8 @@ def command() -> None:
     end = _End()
     atexit.register(end)
     sys.meta_path.insert(0, _NoPandas)
+    open_streams()
+    guard()  # for good: a traceback has words from elsewhere, too
     try:
         main()
     except SystemExit as left:

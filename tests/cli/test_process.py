@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from flashcrowd import cli
+
 PROGRAM = """
 import atexit, builtins, os, sys
 from flashcrowd import __main__
@@ -62,3 +64,64 @@ def test_a_reader_that_has_gone_changes_no_status() -> None:
         process.stdin.close()
         error = process.stderr.read()
     assert (process.returncode, error) == (5, b"")
+
+
+IN_AN_IMPORT = """
+import os, runpy, signal, sys
+
+class Sends:
+    sent = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r} and not self.sent:
+            self.sent = True
+            os.kill(os.getpid(), signal.{signal})
+        return None
+
+sys.meta_path.insert(0, Sends())
+sys.argv = ["flashcrowd", *{words!r}]
+runpy.run_module("flashcrowd", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        *(
+            (module, ["--help"])
+            for module in ("flashcrowd.cli", "cyclopts", "attrs", "attr", "flashcrowd.terminal")
+        ),
+        *(
+            (module, ["check", "nothing.toml"])
+            for module in ("flashcrowd.cli.check", "flashcrowd.study", "pydantic", "pydantic_core")
+        ),
+        ("flashcrowd.scenario.network", ["check", "nothing.toml"]),
+        ("pyarrow", ["report", "nothing"]),
+    ],
+)
+def test_a_signal_within_an_import_ends_the_command(
+    module: str, words: list[str], number: signal.Signals
+) -> None:
+    program = IN_AN_IMPORT.format(module=module, signal=number.name, words=words)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    if module in ("attr", "attrs") and run.returncode == 0:
+        pytest.skip("no such import")
+    assert run.returncode in (-number, 128 + number), run.stderr
+    assert "Traceback" not in run.stderr
+    assert "Error" not in run.stderr
+
+
+def test_an_import_that_turns_ctrl_c_into_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def turns(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as error:
+            raise ValueError("Error building a validator") from error
+
+    monkeypatch.setattr(cli, "app", turns)
+    with pytest.raises(SystemExit) as left:
+        cli.main([])
+    assert left.value.code == 130

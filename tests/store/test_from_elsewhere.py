@@ -210,9 +210,9 @@ def test_folders_of_a_campaign_are_no_links(outside: Path, tmp_path: Path) -> No
     assert atomic.enclosed(tmp_path / "new" / "one", tmp_path / "new") == tmp_path / "new" / "one"
 
 
-def _reseal(folder: Path, name: str, table: pa.Table, **how: int) -> None:
+def _reseal(folder: Path, name: str, table: pa.Table, rows: int = 1 << 17) -> None:
     """Put another table in a folder's, with a right digest."""
-    pq.write_table(table, folder / "tables" / f"{name}.parquet", **how)
+    pq.write_table(table, folder / "tables" / f"{name}.parquet", row_group_size=rows)
     path = folder / "tables" / verified.FILE
     plain = digests.unsealed(path.read_bytes())
     plain["files"][f"{name}.parquet"] = digests.of_file(
@@ -224,7 +224,7 @@ def _reseal(folder: Path, name: str, table: pa.Table, **how: int) -> None:
 def test_rows_without_end_are_refused_before_they_are_read(folder: Path) -> None:
     rows = open_results(folder).tables["downloads"].slice(0, 1)
     many = pa.concat_tables([rows.slice(0, 0), *([rows] * 2)]).take(pa.array([0] * 3_000_000))
-    _reseal(folder, "downloads", many, row_group_size=3_000_000)
+    _reseal(folder, "downloads", many, rows=3_000_000)
     results = open_results(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch.parquet._core, "available_memory", lambda: 50_000_000)

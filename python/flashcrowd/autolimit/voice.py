@@ -8,6 +8,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from flashcrowd import terminal
 from flashcrowd.autolimit.session import Status
 
 LIVE_NS = 500_000_000
@@ -70,17 +71,20 @@ class Voice:
         if self._json:
             self.say("", event="status", **asdict(status))
         elif self._live:
-            self._write(f"\r\x1b[K{line(status, self._dry)}")
+            self._write(line(status, self._dry), anew=True)
             self._line = True
         else:
             self._write(f"{time.strftime('%H:%M:%S')}  {line(status, self._dry)}\n")
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, *, anew: bool = False) -> None:
         if self._unheard:
             return
         try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            if anew:
+                terminal.rewrite(sys.stdout, text)
+            else:
+                sys.stdout.write(text)
+                sys.stdout.flush()
         except BrokenPipeError as error:
             self._unheard = True
             raise Unheard(*error.args) from None

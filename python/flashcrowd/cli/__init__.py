@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 from cyclopts import App
 
+from flashcrowd import terminal
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
-from flashcrowd.errors import FAILED, StudyError, limit, refused
+from flashcrowd.errors import FAILED, StudyError, Unusable, limit, refused
 from flashcrowd.extras import remedy
+from flashcrowd.signals import asked
 
 
 def _version() -> str:
@@ -72,8 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Ctrl-C; what is computed with it here needs none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(ALLOCATIONS, 50, 50)
-    with terminable():
-        status = _status(arguments)
+    with terminal.guarded(), terminable():
+        try:
+            status = _status(arguments)
+        except Exception:
+            # Raised where a library was being imported, it may come out as an error of that.
+            if asked() is None:
+                raise
+            status = _interrupted()
     sys.exit(status)
 
 
@@ -82,9 +90,10 @@ def _status(arguments: Sequence[str] | None) -> int:
         result = app(arguments)
         sys.stdout.flush()
     except StudyError as error:
-        from rich.console import Console
-
-        Console(stderr=True, soft_wrap=True).print(error)
+        terminal.console(stderr=True, soft_wrap=True).print(error)
+        return 2
+    except Unusable as error:
+        print(error, file=sys.stderr)
         return 2
     except ImportError as error:
         line = remedy(error)
@@ -93,8 +102,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         print(line, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nInterrupted. What was finished is kept.", file=sys.stderr)
-        return stopped()
+        return _interrupted()
     except BrokenPipeError:
         forget(sys.stdout)
         return FAILED
@@ -113,3 +121,8 @@ def _status(arguments: Sequence[str] | None) -> int:
         print(refused(error), file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def _interrupted() -> int:
+    print("\nInterrupted. What was finished is kept.", file=sys.stderr)
+    return stopped()

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd import terminal
 from flashcrowd.amounts import duration, scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
@@ -59,10 +60,11 @@ def check(
     fits = f"{_needed(loaded, need)}\n{_room(available, wrong)}".rstrip()
     text = f"{_summary(loaded)}\n{fits}\n\n{_content(loaded, brief)}"
     if sys.stdout.isatty():
-        from rich.console import Console
         from rich.syntax import Syntax
 
-        Console(soft_wrap=True).print(Syntax(text, "toml", theme="ansi_dark", word_wrap=True))
+        terminal.console(soft_wrap=True).print(
+            Syntax(text, "toml", theme="ansi_dark", word_wrap=True)
+        )
     else:
         print(text, end="")
     return 0 if wrong is None else 2

@@ -18,11 +18,14 @@ from flashcrowd import signals
 def terminable() -> Iterator[None]:
     """Lets Ctrl-C and SIGTERM stop what runs in the block, and keeps that they came."""
     signals.forget()
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    usual = {
+        signal.SIGINT: (signal.default_int_handler, signal.SIG_DFL),
+        signal.SIGTERM: (signal.SIG_DFL,),
+    }
     if threading.current_thread() is not threading.main_thread():
         usual = {}
     # Whoever has set a handler of their own keeps it.
-    ours = [number for number, was in usual.items() if signal.getsignal(number) is was]
+    ours = [number for number, was in usual.items() if signal.getsignal(number) in was]
     with signals.handled(ours, signals.ask):
         yield
 

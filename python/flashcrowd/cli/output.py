@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flashcrowd import terminal
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,11 +18,9 @@ WIDE = 10_000
 
 def console() -> Console:
     """Standard output, as wide as the terminal; as wide as needed where there is none."""
-    from rich.console import Console
-
-    made = Console()
+    made = terminal.console()
     if not made.is_terminal and not made.is_jupyter and "COLUMNS" not in os.environ:
-        made = Console(width=WIDE)
+        made = terminal.console(width=WIDE)
     return made
 
 

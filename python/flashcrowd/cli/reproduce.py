@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd import terminal
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
@@ -58,7 +58,7 @@ def reproduce(
     Exit status: 0 done (whatever the verdicts), 1 a run failed, 2 unknown paper, wrong study or
     unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    err = Console(stderr=True)
+    err = terminal.console(stderr=True)
 
     def tell(study: str, number: int, count: int) -> None:
         err.print(Text(f"study {number} of {count}: {study}", style="bold"))

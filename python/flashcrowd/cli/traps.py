@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd import terminal
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs, RepeatInvalid
@@ -66,7 +66,7 @@ def traps(
     Exit status: 0 done (whatever the aims), 1 a run failed, 2 unknown trap or controller, what
     cannot be emulated here, or unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    err = Console(stderr=True)
+    err = terminal.console(stderr=True)
 
     def tell(name: str, number: int, count: int) -> None:
         err.print(Text(f"trap {number} of {count}: {name}", style="bold"))
@@ -111,7 +111,7 @@ def _emulated(names: Sequence[str], controllers: Sequence[str], out: Path, **mor
 
     found = emulated.conduct(names, controllers, out, **more)
     page = out / emulated.FOLDER / PAGE
-    atomic.write_bytes(page, words.beside_markdown(found).encode())
+    atomic.write_bytes(page, words.beside_markdown(found).encode(), out)
     printed = console()
     for one in found:
         printed.print(Text(words.beside_title(one)))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from flashcrowd import _core
+from flashcrowd import _core, terminal
 from flashcrowd.amounts import scaled
 from flashcrowd.signals import ask, handled
 from flashcrowd.utp.stopping import attend
@@ -174,7 +174,10 @@ def run(
         else:
             text = f"Reloaded: {' and '.join(reloaded) or 'there was nothing to reload'}."
         try:
-            print(("\r\x1b[K" if live else "") + text, file=sys.stderr, flush=True)
+            if live:
+                terminal.rewrite(sys.stderr, f"{text}\n")
+            else:
+                print(text, file=sys.stderr, flush=True)
         except OSError:
             server.stop()  # The terminal that it was said on has gone.
 
@@ -191,8 +194,7 @@ def run(
             return
         snapshot = _snapshot(server)
         if live:
-            print(f"\r\x1b[K{line(before, snapshot, now - then)}", end="", file=sys.stderr)
-            sys.stderr.flush()
+            terminal.rewrite(sys.stderr, line(before, snapshot, now - then))
         elif interval is not None or snapshot["sent_bytes"] > before["sent_bytes"]:
             print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
         before, then = snapshot, now

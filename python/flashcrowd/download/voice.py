@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn
 
+from flashcrowd import terminal
 from flashcrowd.amounts import duration, scaled
 from flashcrowd.download.account import Fetched
 from flashcrowd.download.account import Progress as Far
@@ -50,7 +51,7 @@ class Voice:
         self._far: Far | None = None
         self._bar: Progress | None = None
         self._task = TaskID(0)
-        self._console = console or Console(stderr=True)
+        self._console = console or terminal.console(stderr=True)
         width = self._console.width
         if not quiet and self._console.is_terminal:
             room = max(8, width - STATE - (BAR if width >= WIDE else 0))

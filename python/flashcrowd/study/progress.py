@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from flashcrowd import terminal
 from flashcrowd.amounts import duration
 from flashcrowd.study.need import StudyNeed, size
 from flashcrowd.study.pool import Watch
@@ -119,7 +120,7 @@ def shown(
     Yields:
         whom to tell; None if nobody looks.
     """
-    console = Console(stderr=True)
+    console = terminal.console(stderr=True)
     if not wanted:
         yield None
     elif console.is_terminal or console.is_jupyter:
