@@ -319,6 +319,30 @@ def test_a_file_of_something_else_is_left_alone(name, tmp_path):
     assert (tmp_path / name).read_text() == "precious"
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ["link", "second name", "pipe"])
+@pytest.mark.parametrize("name", ["file.part", "file.part.json", "file.part.json.new"])
+def test_nothing_beside_the_file_leads_elsewhere(name, kind, tmp_path):
+    place, victim = tmp_path / "place", tmp_path / "victim"
+    place.mkdir()
+    victim.write_text("precious")
+    there = place / name
+    if kind == "pipe":
+        os.mkfifo(there)
+    elif kind == "link":
+        there.symlink_to(victim)
+    else:
+        there.hardlink_to(victim)
+    does = Behaviour(data=DATA, cuts=[BLOCK, 0])
+    with serving(does) as server, pytest.raises(FetchError) as caught:
+        Call(server.url, place / "file", tries=2).run()
+    assert victim.read_text() == "precious"
+    # A note that was begun and left is no sign of anything: it is written anew.
+    assert (type(caught.value) is Unusable) == (name != "file.part.json.new")
+    if name == "file.part.json.new":
+        assert "had" in json.loads((place / "file.part.json").read_text())
+
+
 def test_a_target_is_replaced_only_by_wish_and_only_by_a_whole_file(tmp_path):
     target = tmp_path / "file"
     target.write_text("old")

@@ -12,11 +12,13 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flashcrowd import folder_files
 from flashcrowd.amounts import scaled
 from flashcrowd.download.errors import FetchError, Unusable
 from flashcrowd.download.fields import Validator
@@ -74,6 +76,10 @@ class Part:
             self.fd = os.open(self.path, flags, 0o666)
         except (OSError, ValueError) as error:
             raise _unwritable(self.path, error) from error
+        found = os.fstat(self.fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(self.fd)
+            raise _foreign(self.path)
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _same_file(self.fd, self.path)
@@ -94,8 +100,9 @@ class Part:
         size = os.fstat(self.fd).st_size
         self._leave = True
         try:
-            with open(self.note, "rb") as file:
-                text = file.read(MOST_NOTE + 1)
+            text = folder_files.read(self.note, most=MOST_NOTE)
+        except folder_files.Refused:
+            raise _foreign(self.note) from None
         except FileNotFoundError:
             if size:
                 raise _foreign(self.path) from None
@@ -258,7 +265,9 @@ class Part:
             "length": source.length,
             "had": runs,
         }
-        with open(self._new_note, "w", encoding="utf-8") as file:
+        # A file of its own: who may write into this folder may have put a link there.
+        self._new_note.unlink(missing_ok=True)
+        with self._new_note.open("x", encoding="utf-8") as file:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())
