@@ -18,6 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
+from flashcrowd.errors import visible
+
 TEXT_BYTES = 1 << 28
 """Longer texts are refused: a manifest of a million runs has less."""
 
@@ -53,6 +55,11 @@ def directory(name: str | Path, within: int | None = None) -> int:
         raise _refused(found, "a folder", str(name)) from None
 
 
+def name_of(text: str) -> str:
+    """A text from elsewhere as a part of a file's name: it leads into no folder."""
+    return visible(text).replace("/", "_").replace("\\", "_")
+
+
 @contextmanager
 def parent(path: Path, within: Path | None = None) -> Iterator[int]:
     """The descriptor of the folder that a path is in.
@@ -67,6 +74,8 @@ def parent(path: Path, within: Path | None = None) -> Iterator[int]:
         OSError: one is not there, or may not be entered.
     """
     place = path.parent if within is None else within
+    if os.pardir in path.relative_to(place).parts:
+        raise Refused(errno.EINVAL, f"leads out of {place}", str(path))
     opened = directory(place)
     try:
         for name in path.parent.relative_to(place).parts:

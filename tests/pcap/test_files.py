@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import flashcrowd
@@ -14,7 +17,7 @@ from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.errors import StudyError
 from flashcrowd.pcap import blocks
-from flashcrowd.store import Results
+from flashcrowd.store import Results, digests
 from flashcrowd.study import Study
 
 
@@ -223,3 +226,21 @@ def test_the_need_of_memory_counts_packets():
     full = need(capture={"hosts": ["server", "home"], "snap": "full"})
     assert full - plain > 6 * (some - plain)
     assert need(capture={"hosts": "server", "from": "23 h"}) == plain
+
+
+def test_no_host_in_a_table_leads_out_of_the_folder(results: Results, tmp_path: Path):
+    folder = tmp_path / "r"
+    shutil.copytree(results.path, folder)
+    file = folder / "tables" / "captures.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("host")
+    names = pa.array(["/../../../evil"] * len(table))
+    pq.write_table(table.set_column(place, table.schema.field(place), names), file)
+    said = folder / "tables" / "digests.json"
+    plain = digests.unsealed(said.read_bytes())
+    plain["files"][file.name] = digests.of_file(file, folder)
+    said.write_text(digests.sealed(plain))
+    (tmp_path / "run-0000-").mkdir()
+    written = pcap.write(flashcrowd.open(folder), tmp_path / "out")
+    assert {it.path.parent for it in written} == {tmp_path / "out"}
+    assert all("_.._.._.._evil" in it.path.name for it in written)

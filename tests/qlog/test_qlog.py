@@ -155,6 +155,20 @@ def test_the_memory_of_logs_is_foreseen(hosts: Any) -> None:
     assert 0.5 < (need[1] - need[0]) / (660 * rows) < 2
 
 
+@pytest.mark.parametrize("column", ["host", "workload"])
+def test_no_name_in_a_table_leads_out_of_the_folder(column: str, tmp_path: Path) -> None:
+    odd = Results()
+    ends = odd.tables["connections"]
+    place = ends.schema.get_field_index(column)
+    names = pa.array(["/../../../evil\x1b"] * len(ends))
+    odd.tables["connections"] = ends.set_column(place, column, names)
+    (tmp_path / "run-0-0-").mkdir()
+    files = write(odd, tmp_path / "out")
+    assert {file.parent for file in files} == {tmp_path / "out"}
+    assert {it.name for it in tmp_path.iterdir()} == {"out", "run-0-0-"}
+    assert all("_.._.._.._evil\\u001b".replace("\\", "_") in it.name for it in files)
+
+
 def test_nothing_logged_is_nothing_written(tcp: Results, tmp_path: Path) -> None:
     assert write(tcp, tmp_path, run=1) == []
     assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from flashcrowd import folder_files
 from flashcrowd.errors import did_you_mean
 from flashcrowd.pcap import blocks
 from flashcrowd.store import Results, atomic
@@ -80,7 +81,8 @@ def write(
                     if hosts and not _chosen(host, hosts):
                         continue
                     if host not in open_now:
-                        stem = f"run-{number:04d}-{host}" if several else host
+                        own = folder_files.name_of(host)
+                        stem = f"run-{number:04d}-{own}" if several else own
                         path = folder / f"{stem}.pcapng"
                         scratch = files.enter_context(atomic.new_file(path))
                         about = _about(results, chosen[number])

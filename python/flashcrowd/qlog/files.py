@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd import folder_files
 from flashcrowd.qlog.events import events
 from flashcrowd.report.source import Source, integers, of, table
 from flashcrowd.store import atomic
@@ -50,8 +51,8 @@ def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-se
     for end in ends.to_pylist():
         first, last = (int(np.searchsorted(numbers, end["connection"], side)) for side in _SIDES)
         made = events(_dictionaries(rows.slice(first, last - first)), end)
-        name = f"run-{run}-{end['connection']}-{end['workload']}-{end['host']}{_SUFFIX[format]}"
-        path = out / name
+        of_what = folder_files.name_of(f"{end['workload']}-{end['host']}")
+        path = out / f"run-{run}-{end['connection']}-{of_what}{_SUFFIX[format]}"
         with atomic.new_file(path) as scratch, scratch.open("w", encoding="utf-8") as file:
             file.writelines(_records(_header(end, results, format), made, format))
         files.append(path)

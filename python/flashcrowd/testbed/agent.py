@@ -100,7 +100,7 @@ def pack(archive: Path, folder: Path) -> None:
     unfinished = archive.with_name(f".{archive.name}")
     with zipfile.ZipFile(unfinished, "w") as packed:
         for path in sorted(folder.rglob("*")):
-            if path.is_file():
+            if path.is_file() and not path.is_symlink():
                 packed.write(path, path.relative_to(folder))
     os.replace(unfinished, archive)
 

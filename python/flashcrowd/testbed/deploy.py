@@ -368,7 +368,7 @@ class _Execution:
         for shard in order.shards:
             before = self.deployment.parts / folder_of(shard)
             if before.exists():
-                shutil.copytree(before, parts / before.name)
+                shutil.copytree(before, parts / before.name, symlinks=True)
 
     @property
     def _there(self) -> str:
