@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -314,6 +315,23 @@ def test_sealed_files_of_another_shape_are_an_error(value: object, name: str, fo
         except ResultsError:
             continue
         assert name == "provenance.json"  # what it says besides is only shown
+
+
+@pytest.mark.parametrize("depth", [300, 5000])
+@pytest.mark.parametrize("use", USES)
+def test_a_study_of_any_depth_is_an_error_in_words(
+    use: str, depth: int, folder: Path, sound: Path
+) -> None:
+    shutil.copytree(sound, folder.with_name("sound"))
+    text = '{"title": "t", "a": ' + '{"a": ' * depth + "1" + "}" * depth + "}"
+    (folder / "study.json").write_text(text)
+    path = folder / "manifest.json"
+    plain = digests.unsealed(path.read_bytes())
+    plain["files"]["study.json"] = digests.of(text.encode())
+    plain["points"][0]["plan"] = "another"
+    path.write_text(digests.sealed(plain))
+    with suppress(ResultsError):
+        _users(folder)[use]()
 
 
 def test_a_descriptor_is_closed_whatever_happens(folder: Path, outside: Path) -> None:

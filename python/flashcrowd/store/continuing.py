@@ -12,7 +12,7 @@ from flashcrowd import folder_files
 from flashcrowd.store import atomic, batch, digests
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.binding import belongs, rows_of
-from flashcrowd.store.errors import DamagedResults, ForeignResults, ResultsError
+from flashcrowd.store.errors import DamagedResults, ForeignResults, ResultsError, understood
 from flashcrowd.store.manifest import (
     FILE,
     STUDY,
@@ -24,6 +24,7 @@ from flashcrowd.store.manifest import (
 from flashcrowd.store.verified import FILE as DIGESTS
 
 
+@understood
 def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:
     """Why a folder cannot go on as `manifest` wants, one line a reason; empty if it can, or is new.
 

@@ -93,23 +93,33 @@ def understood(tell: Callable[P, T]) -> Callable[P, T]:
         except Unknown:
             raise
         except (*ODD, StopIteration, AssertionError) as error:
-            raise Senseless(error) from error
+            raise Senseless(_named(args), error) from error
 
     return held
+
+
+def _named(args: Sequence[object]) -> Path:
+    """The folder that a function was given, as a path, as results, or the first of a list."""
+    for each in args:
+        if isinstance(each, list | tuple):
+            return _named(each)
+        if isinstance(folder := getattr(each, "path", each), Path):
+            return folder
+    return Path("results")
 
 
 class Senseless(ResultsError):
     """Files of results are what was written, and do not fit together."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, folder: Path, error: Exception) -> None:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if f"{os.sep}flashcrowd{os.sep}" in frame.filename]
         frame = (own or frames)[-1]
         what = f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
         said = " ".join(str(error).split())[:200]
         super().__init__(
-            Path("results"),
-            "do not fit together" + (f" ({what}: {said})" if said else f" ({what})"),
+            folder,
+            "its files do not fit together" + (f" ({what}: {said})" if said else f" ({what})"),
             "If flashcrowd wrote these files and nobody changed them, this is a mistake in it: "
             "please report it with the study.",
         )

@@ -14,7 +14,7 @@ from flashcrowd.store import batch, digests, provenance
 from flashcrowd.store.assemble import assembling
 from flashcrowd.store.batch import Card
 from flashcrowd.store.binding import cards_of
-from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError
+from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError, understood
 from flashcrowd.store.folder import Folder, Tell
 from flashcrowd.store.manifest import STUDY, Manifest, Run, differences
 from flashcrowd.store.results import Results
@@ -46,6 +46,7 @@ class _Part:
         return {card.run for _, cards in self.files for card in cards}
 
 
+@understood
 def merge(out: Path, folders: Sequence[Path], tell: Tell = lambda _: None) -> Results:
     """Make one results folder of several; nothing is written before all was looked at.
 
