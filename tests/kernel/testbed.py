@@ -62,10 +62,10 @@ def why_not() -> str | None:
     if os.geteuid() != 0:
         return "network namespaces need root"
     try:
-        name = _own_name("try")
-        with _namespaces(name), NetNS(name) as router:
+        name = own_name("try")
+        with namespaces(name), NetNS(name) as router:
             router.link("add", ifname="probe", kind="veth", peer="probe-peer")
-            index = _index(router, "probe")
+            index = index_of(router, "probe")
             router.link("set", index=index, state="up")
             _shape(router, index, Bottleneck(1_000_000, 10))
     except Exception as error:  # whatever the kernel lacks, its words say it best
@@ -77,7 +77,7 @@ def bulk(
     bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, span: float
 ) -> Measured:
     """Send as fast as TCP lets `flows` sockets for `warm_up` and then `span` seconds; measure."""
-    name = _own_name(f"{controller}-{flows}")
+    name = own_name(f"{controller}-{flows}")
     with _network(name, bottleneck) as router:
         listener = _socket_in(f"{name}-d")
         listener.bind((RECEIVER, PORT))
@@ -182,13 +182,13 @@ def _smoothed_rtt(sender: socket.socket) -> float:
     return struct.unpack_from("I", info, 68)[0] / 1e6
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     """A name of this process's own: tests of several processes share a machine's namespaces."""
     return f"fc-{os.getpid()}-{name}"
 
 
 @contextlib.contextmanager
-def _namespaces(*names: str) -> Iterator[None]:
+def namespaces(*names: str) -> Iterator[None]:
     made = []
     try:
         for name in names:
@@ -203,7 +203,7 @@ def _namespaces(*names: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _network(name: str, bottleneck: Bottleneck) -> Iterator[_Router]:
     spaces = (f"{name}-s", f"{name}-r", f"{name}-d")
-    with _namespaces(*spaces), contextlib.ExitStack() as stack:
+    with namespaces(*spaces), contextlib.ExitStack() as stack:
         sender, router, receiver = (stack.enter_context(NetNS(space)) for space in spaces)
         for host, peer, address, gateway in (
             (sender, "to-s", SENDER, ROUTER_TO_SENDER),
@@ -218,9 +218,9 @@ def _network(name: str, bottleneck: Bottleneck) -> Iterator[_Router]:
             host.route("add", dst="0.0.0.0/0", gateway=gateway)
             _without_offloads(space, "up")
             _without_offloads(spaces[1], peer)
-        with _inside(spaces[1]):
+        with inside(spaces[1]):
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-        interface = _index(router, "to-d")
+        interface = index_of(router, "to-d")
         _shape(router, interface, bottleneck)
         if bottleneck.back_delay_s:
             stack.enter_context(_delay(router, spaces[1], bottleneck.back_delay_s))
@@ -230,13 +230,13 @@ def _network(name: str, bottleneck: Bottleneck) -> Iterator[_Router]:
 @contextlib.contextmanager
 def _delay(router: NetNS, space: str, seconds: float) -> Iterator[None]:
     """Hold what the receiver sends to the sender for this long."""
-    with _inside(space):
+    with inside(space):
         tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         # linux/if_tun.h: TUNSETIFF, IFF_TUN | IFF_NO_PI
         fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH22x", b"delay", 0x0001 | 0x1000))
         for name in ("all", "delay", "to-d"):
             Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0")
-    index = _index(router, "delay")
+    index = index_of(router, "delay")
     router.link("set", index=index, state="up")
     router.route("add", dst=SENDER + "/32", oif=index, table=100)
     router.rule("add", iifname="to-d", table=100)
@@ -269,12 +269,12 @@ def _delay(router: NetNS, space: str, seconds: float) -> Iterator[None]:
         os.close(tun)
 
 
-def _index(space: NetNS, interface: str) -> int:
+def index_of(space: NetNS, interface: str) -> int:
     return next(iter(space.link_lookup(ifname=interface)))
 
 
 def _configure(space: NetNS, interface: str, address: str) -> None:
-    index = _index(space, interface)
+    index = index_of(space, interface)
     space.addr("add", index=index, address=address, prefixlen=24)
     space.link("set", index=index, state="up")
 
@@ -289,7 +289,7 @@ def _shape(router: NetNS, index: int, bottleneck: Bottleneck) -> None:
 
 
 @contextlib.contextmanager
-def _inside(space: str) -> Iterator[None]:
+def inside(space: str) -> Iterator[None]:
     netns.pushns(space)
     try:
         yield
@@ -298,14 +298,14 @@ def _inside(space: str) -> Iterator[None]:
 
 
 def _socket_in(space: str) -> socket.socket:
-    with _inside(space):
+    with inside(space):
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
 def _without_offloads(space: str, interface: str) -> None:
     """Switch TSO, GSO and GRO off (linux/ethtool.h: ETHTOOL_STSO, _SGSO, _SGRO)."""
     siocethtool = 0x8946
-    with _inside(space), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    with inside(space), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in (0x1F, 0x24, 0x2C):
             value = array.array("B", struct.pack("II", command, 0))
             request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])

@@ -1,9 +1,8 @@
 use crate::clock::Clock;
 use crate::gso_batch::TransmitQueue;
 use crate::mux::Mux;
-use crate::udp::{ReceivedBatch, Sent, Udp};
+use crate::udp::{Icmp, ReceivedBatch, Sent, Udp};
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -42,11 +41,17 @@ impl Shared {
         self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets ICMP errors end connections that are being opened, for as long as the socket lives.
+    /// Lets ICMP errors end connections that are being opened, and probes of the path MTU, for as long as the
+    /// socket lives.
     pub(crate) async fn watch_errors(self: Arc<Shared>) {
-        let tell = |address: IpAddr| {
+        let tell = |icmp| {
             let now = self.clock.now();
-            self.with(|mux| mux.unreachable(now, address, io::ErrorKind::ConnectionRefused));
+            self.with(|mux| match icmp {
+                Icmp::Unreachable(address) => {
+                    mux.unreachable(now, address, io::ErrorKind::ConnectionRefused);
+                }
+                Icmp::TooBig(bytes) => mux.path_is_smaller(now, bytes),
+            });
         };
         // If this fails, an absent peer is found by its silence.
         let _ = self.udp.watch_errors(tell).await;
@@ -74,7 +79,7 @@ impl Driver {
     fn send(&mut self, keep: usize) -> bool {
         while self.transmit_queue.len() > keep {
             let Some(batch) = self.transmit_queue.first() else { break };
-            let to = batch.destination;
+            let (to, bytes) = (batch.destination, batch.each);
             match self.shared.udp.send(batch) {
                 Sent::Done => self.transmit_queue.pop(),
                 Sent::Later => return false,
@@ -89,7 +94,7 @@ impl Driver {
                     let now = self.shared.clock.now();
                     self.shared.with(|mux| {
                         if quinn_udp::is_msg_size_err(&error) {
-                            mux.too_large(now, to);
+                            mux.too_large(now, to, bytes);
                         } else {
                             mux.unreachable(now, to.ip(), error.kind());
                         }

@@ -6,6 +6,17 @@ const MAX_BYTES: usize = 65_507;
 /// Batches in the queue at most: the one that the socket refused, and the next one.
 const MAX_WAITING: usize = 2;
 
+/// What the system is told about datagrams of this size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sizing {
+    /// Datagrams of the size have arrived before.
+    Ordinary,
+    /// It measures the path MTU: nobody may fragment it.
+    Probe,
+    /// The path once took the size and does no more: it may arrive in fragments.
+    Oversize,
+}
+
 /// Datagrams for one call with generic segmentation offload (GSO): to one address, back to back, all of
 /// the same size but for a shorter last one.
 #[derive(Debug)]
@@ -14,8 +25,8 @@ pub(crate) struct GsoBatch {
     pub(crate) bytes: Vec<u8>,
     /// Size of every datagram but the last.
     pub(crate) each: usize,
-    /// Whether the batch is a single probe of the path MTU.
-    pub(crate) probe: bool,
+    /// A batch of another sizing than ordinary is a single datagram.
+    pub(crate) sizing: Sizing,
     /// Whether another datagram may follow.
     open: bool,
     /// Number of datagrams.
@@ -51,18 +62,18 @@ impl TransmitQueue {
         self.batches.len()
     }
 
-    /// Returns the buffer to which the caller appends a datagram of exactly `len` bytes. A probe of the
-    /// path MTU gets a batch of its own: it carries the don't-fragment flag, and its failure must not
-    /// concern other datagrams.
+    /// Returns the buffer to which the caller appends a datagram of exactly `len` bytes. One of no ordinary
+    /// size gets a batch of its own: its failure must not concern other datagrams.
     pub(crate) fn push(
         &mut self,
         destination: SocketAddr,
         len: usize,
-        probe: bool,
+        sizing: Sizing,
     ) -> &mut Vec<u8> {
+        let ordinary = sizing == Sizing::Ordinary;
         let joins = self.batches.back().is_some_and(|batch| {
             batch.open
-                && !probe
+                && ordinary
                 && batch.destination == destination
                 && len <= batch.each
                 && batch.count < self.max
@@ -70,7 +81,8 @@ impl TransmitQueue {
         });
         if !joins {
             let bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MAX_BYTES));
-            let batch = GsoBatch { destination, bytes, each: len, probe, open: !probe, count: 0 };
+            let batch =
+                GsoBatch { destination, bytes, each: len, sizing, open: ordinary, count: 0 };
             self.batches.push_back(batch);
         }
         let batch = self.batches.back_mut().expect("there is one, or one was made");
@@ -100,7 +112,7 @@ impl TransmitQueue {
                 destination: batch.destination,
                 bytes: part.to_vec(),
                 each: part.len(),
-                probe: false,
+                sizing: batch.sizing,
                 open: false,
                 count: 1,
             });
@@ -123,7 +135,8 @@ mod tests {
     }
 
     fn push(transmit_queue: &mut TransmitQueue, to: SocketAddr, len: usize, probe: bool) {
-        transmit_queue.push(to, len, probe).extend(std::iter::repeat_n(len as u8, len));
+        let sizing = if probe { Sizing::Probe } else { Sizing::Ordinary };
+        transmit_queue.push(to, len, sizing).extend(std::iter::repeat_n(len as u8, len));
     }
 
     #[test]

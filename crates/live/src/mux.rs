@@ -1,5 +1,6 @@
 use crate::connection_state::ConnectionState;
-use crate::gso_batch::TransmitQueue;
+use crate::gso_batch::{Sizing, TransmitQueue};
+use crate::udp::{IPV6_MIN_MTU, is_ipv4};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::utp::{Config, Connection, Endpoint, Limits, Packet, Route, State, wire};
 use slab::Slab;
@@ -81,13 +82,14 @@ impl Mux {
                 continue;
             }
             let connection = Connection::connect(config, now, id, seq);
-            return Ok(self.insert(ConnectionState::new(connection, remote, false)));
+            return Ok(self.insert(now, ConnectionState::new(connection, remote, false)));
         }
         let text = "no free connection id: there are too many connections to this address";
         Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
-    fn insert(&mut self, mut conn: ConnectionState) -> usize {
+    fn insert(&mut self, now: Time, mut conn: ConnectionState) -> usize {
+        conn.machine.pad_probes(now, certain_bytes(conn.remote, conn.machine.config()));
         if let Some(stream) = conn.machine.random_stream() {
             *stream = RandomStream::new(random().into(), "congestion", 0);
         }
@@ -125,7 +127,7 @@ impl Mux {
                 // The first sequence number proves that the other end has its address.
                 let Ok(seq_nr) = getrandom::u32() else { return true };
                 let connection = Connection::accept(&self.config, now, &packet, seq_nr as u16);
-                self.insert(ConnectionState::new(connection, from, true));
+                self.insert(now, ConnectionState::new(connection, from, true));
             }
             Route::Answer(reset) => self.resets.push_back((from, reset)),
             Route::Ignore => {}
@@ -174,7 +176,8 @@ impl Mux {
         while !transmit_queue.is_full()
             && let Some((to, reset)) = self.resets.pop_front()
         {
-            wire::encode(&reset, transmit_queue.push(to, reset.datagram_bytes() as usize, false));
+            let len = reset.datagram_bytes() as usize;
+            wire::encode(&reset, transmit_queue.push(to, len, Sizing::Ordinary));
         }
         while let Some(&key) = self.dirty.front() {
             let conn = &mut self.connections[key];
@@ -188,7 +191,14 @@ impl Mux {
                     break;
                 };
                 let len = packet.datagram_bytes() as usize;
-                let datagram = transmit_queue.push(conn.remote, len, packet.dont_fragment);
+                let sizing = if packet.dont_fragment {
+                    Sizing::Probe
+                } else if packet.datagram_bytes() > conn.machine.path_bytes() {
+                    Sizing::Oversize
+                } else {
+                    Sizing::Ordinary
+                };
+                let datagram = transmit_queue.push(conn.remote, len, sizing);
                 wire::encode(&packet, datagram);
                 if packet.len > 0 {
                     conn.send_buffer.copy(packet.offset, usize::from(packet.len), datagram);
@@ -313,13 +323,34 @@ impl Mux {
         self.woken.extend(self.driver.take());
     }
 
-    /// Handles `EMSGSIZE`: the system refused a datagram to `address` as larger than the path MTU.
-    pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr) {
+    /// Handles `EMSGSIZE`: the system refused a datagram of `bytes` bytes to `address` as larger than the path MTU.
+    pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr, bytes: usize) {
+        let limit = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_sub(1);
         for key in self.endpoint.between(address, address) {
             let conn = &mut self.connections[key];
-            conn.machine.on_path_limit(now, 0);
+            conn.machine.on_path_limit(now, limit);
             conn.mark_dirty(key, &mut self.dirty);
         }
+    }
+
+    /// Handles ICMP "packet too big" of a router that takes IP packets of `mtu` bytes. It is of one destination,
+    /// which the system does not name here: where connections probe the paths to several hosts, none of them is
+    /// told, and the probe is missed like any other.
+    pub(crate) fn path_is_smaller(&mut self, now: Time, mtu: u32) {
+        let limit = |conn: &ConnectionState| mtu.saturating_sub(headers_bytes(conn.remote));
+        let probes =
+            |conn: &ConnectionState| conn.machine.probe_bytes().is_some_and(|it| it > limit(conn));
+        let mut hosts = self.connections.iter().filter(|(_, conn)| probes(conn));
+        let Some(host) = hosts.next().map(|(_, conn)| conn.remote.ip()) else { return };
+        if hosts.any(|(_, conn)| conn.remote.ip() != host) {
+            return;
+        }
+        for (key, conn) in self.connections.iter_mut().filter(|(_, conn)| probes(conn)) {
+            let limit = limit(conn);
+            conn.machine.on_path_limit(now, limit);
+            conn.mark_dirty(key, &mut self.dirty);
+        }
+        self.woken.extend(self.driver.take());
     }
 
     /// The UDP socket has failed: aborts every connection and wakes every waiting task.
@@ -338,6 +369,18 @@ impl Mux {
 /// of a controller that draws (BBR: when to probe, which connections should not do together).
 fn random() -> u32 {
     getrandom::u32().unwrap_or_default()
+}
+
+/// Bytes of the IP and UDP headers of packets to an address.
+fn headers_bytes(address: SocketAddr) -> u32 {
+    if is_ipv4(address) { 20 + 8 } else { 40 + 8 }
+}
+
+/// The UDP payload that every path to an address takes: what the configuration says, and over IPv6 what the protocol
+/// grants.
+fn certain_bytes(address: SocketAddr, config: &Config) -> u32 {
+    let granted = if is_ipv4(address) { 0 } else { IPV6_MIN_MTU.unsigned_abs() };
+    config.path_mtu.floor_bytes.max(granted.saturating_sub(headers_bytes(address)))
 }
 
 /// The ranges of socket addresses that belong to one host, as packets from it may carry them: a socket

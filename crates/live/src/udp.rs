@@ -1,4 +1,4 @@
-use crate::gso_batch::GsoBatch;
+use crate::gso_batch::{GsoBatch, Sizing};
 use quinn_udp::{RecvMeta, TransportErrorPayload, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -13,6 +13,8 @@ const MESSAGE_BYTES: usize = 65_536;
 /// What is asked of the system as buffers of the socket; it may give less. Half a window of packets
 /// must fit in, with what the system counts beside their bytes.
 const BUFFER_BYTES: usize = 4 << 20;
+/// What every IPv6 path takes (RFC 8200, section 5).
+pub(crate) const IPV6_MIN_MTU: i32 = 1280;
 /// How often a call is repeated that an error of an earlier packet has interrupted.
 const ATTEMPTS: usize = 8;
 
@@ -102,9 +104,8 @@ impl Udp {
             let received = self.socket.try_io(Interest::READABLE, || received_batch.receive(self));
             match received {
                 Ok(()) => return Poll::Ready(Ok(())),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if is_of_a_packet(&error) => {}
-                Err(error) => return Poll::Ready(Err(error)),
+                Err(error) if is_of_the_socket(&error) => return Poll::Ready(Err(error)),
+                Err(_) => {}
             }
         }
         cx.waker().wake_by_ref();
@@ -113,12 +114,17 @@ impl Udp {
 
     /// Sends a batch.
     pub(crate) fn send(&self, batch: &GsoBatch) -> Sent {
-        if batch.probe {
-            self.may_fragment(false);
+        let v4 = is_ipv4(batch.destination);
+        match batch.sizing {
+            Sizing::Probe if v4 => self.may_fragment(false),
+            Sizing::Oversize if !v4 => self.fragments_ipv6(true),
+            _ => return self.send_as_set(batch),
         }
         let sent = self.send_as_set(batch);
-        if batch.probe {
+        if v4 {
             self.may_fragment(true);
+        } else {
+            self.fragments_ipv6(false);
         }
         sent
     }
@@ -131,7 +137,9 @@ impl Udp {
             segment_size: (batch.count > 1).then_some(batch.each),
             src_ip: None,
         };
-        let mut last = None;
+        // An error of an earlier packet is told once, in place of whatever is called next; one that stays
+        // is of this batch.
+        let mut last = io::Error::from(io::ErrorKind::Other);
         for _ in 0..ATTEMPTS {
             let sent = self.socket.try_io(Interest::WRITABLE, || {
                 self.state.try_send(UdpSockRef::from(&self.socket), &transmit)
@@ -139,12 +147,10 @@ impl Udp {
             match sent {
                 Ok(()) => return Sent::Done,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Later,
-                Err(error) if is_of_a_packet(&error) => last = Some(error),
-                Err(_) if batch.count > 1 => return Sent::Split,
-                Err(error) => return Sent::Refused(error),
+                Err(error) => last = error,
             }
         }
-        Sent::Refused(last.unwrap_or_else(|| io::ErrorKind::Other.into()))
+        if batch.count > 1 { Sent::Split } else { Sent::Refused(last) }
     }
 
     /// Registers for the socket to become writable.
@@ -152,24 +158,26 @@ impl Udp {
         self.socket.poll_send_ready(cx)
     }
 
-    /// Waits for ICMP errors, and calls `tell` with the address of each host that is unreachable.
-    pub(crate) async fn watch_errors(&self, mut tell: impl FnMut(IpAddr)) -> io::Result<()> {
+    /// Waits for ICMP errors, and calls `tell` with each that says something.
+    pub(crate) async fn watch_errors(&self, mut tell: impl FnMut(Icmp)) -> io::Result<()> {
         loop {
             self.socket.ready(Interest::ERROR).await?;
             let drained = self.socket.try_io(Interest::ERROR, || {
                 while let Some(error) =
                     self.state.recv_transport_error(UdpSockRef::from(&self.socket))?
                 {
-                    if let (Some(from), TransportErrorPayload::Unreachable) =
-                        (error.addr, error.payload)
-                    {
-                        tell(from.ip());
+                    match (error.addr, error.payload) {
+                        (Some(from), TransportErrorPayload::Unreachable) => {
+                            tell(Icmp::Unreachable(from.ip()));
+                        }
+                        (_, TransportErrorPayload::TooBig { mtu }) => tell(Icmp::TooBig(mtu)),
+                        _ => {}
                     }
                 }
                 Err::<(), _>(io::ErrorKind::WouldBlock.into())
             });
             if let Err(error) = drained
-                && error.kind() != io::ErrorKind::WouldBlock
+                && is_of_the_socket(&error)
             {
                 return Err(error);
             }
@@ -189,18 +197,65 @@ impl Udp {
         }
     }
 
+    /// Whether this host sends larger packets in fragments that every IPv6 path takes.
+    #[cfg(target_os = "linux")]
+    fn fragments_ipv6(&self, does: bool) {
+        use rustix::net::sockopt::{Ipv6PathMtuDiscovery, set_ipv6_mtu_discover};
+        let (mode, bytes) = if does {
+            (Ipv6PathMtuDiscovery::DONT, IPV6_MIN_MTU)
+        } else {
+            (Ipv6PathMtuDiscovery::PROBE, 0)
+        };
+        // If this fails, the packet is lost on a path that has become smaller.
+        let _ = set_ipv6_mtu_discover(&self.socket, mode);
+        set_ipv6_mtu(&self.socket, bytes);
+    }
+
     #[cfg(not(target_os = "linux"))]
     fn may_fragment(&self, _may: bool) {}
+
+    #[cfg(not(target_os = "linux"))]
+    fn fragments_ipv6(&self, _does: bool) {}
 }
 
-/// Whether an error speaks of a packet sent earlier (an ICMP message has come back), so that the
-/// call itself can be repeated.
-fn is_of_a_packet(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable};
-    matches!(
-        error.kind(),
-        ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
-    )
+/// The size of fragments; 0 for what the path or the device takes.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "no safe crate sets IPV6_MTU")]
+fn set_ipv6_mtu(socket: &UdpSocket, bytes: libc::c_int) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the file descriptor lives as long as `socket`; the kernel reads one integer, which is there.
+    let _ = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IPV6,
+            libc::IPV6_MTU,
+            (&raw const bytes).cast(),
+            size_of_val(&bytes) as libc::socklen_t,
+        )
+    };
+}
+
+/// What an ICMP message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Icmp {
+    /// This host cannot be reached.
+    Unreachable(IpAddr),
+    /// A router, which is not told here, takes IP packets of so many bytes; of which destination, is not told
+    /// either.
+    TooBig(u32),
+}
+
+/// Whether an error is of the socket itself. Any other that the system tells is of one packet: an ICMP message has
+/// come back for one that was sent earlier (Linux hands out `EMSGSIZE`, `ECONNREFUSED`, `EHOSTUNREACH`, `EACCES`,
+/// `EPROTO` and more for those, icmp_err_convert and icmpv6_err_convert), or memory is short for a moment.
+fn is_of_the_socket(error: &io::Error) -> bool {
+    // Of tokio, when the runtime ends.
+    error.raw_os_error().is_none() && error.kind() != io::ErrorKind::WouldBlock
+}
+
+/// Whether packets to an address are IPv4.
+pub(crate) fn is_ipv4(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_ipv4()
 }
 
 /// Datagrams that arrived, as the system delivered them.

@@ -1,5 +1,5 @@
 use super::config::Config;
-use super::packet::{Packet, PacketKind};
+use super::packet::{Extension, Packet, PacketKind};
 use super::receiver::{Payload, Receiver};
 use super::sack::Sack;
 use super::sender::{OutgoingPacket, Sender};
@@ -141,6 +141,25 @@ impl Connection {
         if let Some(own) = self.random_stream() {
             *own = stream;
         }
+    }
+
+    /// Searches for the path's MTU with padding and not with bytes of the stream, for paths on which a datagram that
+    /// is too large may never arrive, in fragments or not. Datagrams of `base` bytes always do. To be called before
+    /// anything else is done.
+    pub fn pad_probes(&mut self, now: Time, base: u32) {
+        self.sender.pad_probes(&self.config, now, base);
+    }
+
+    /// The size of the datagram that measures the path now, if one does.
+    pub fn probe_bytes(&self) -> Option<u32> {
+        self.sender.probe_bytes()
+    }
+
+    /// The largest datagram that arrives, as far as is known: a packet that is larger was sent first when the path
+    /// took more.
+    #[inline]
+    pub fn path_bytes(&self) -> u32 {
+        self.sender.path_bytes()
     }
 
     /// The stream from which the controller draws; `None` if it does not draw.
@@ -350,6 +369,11 @@ impl Connection {
             len: outgoing.len,
             kind: outgoing.kind,
             dont_fragment: outgoing.dont_fragment,
+            extension: if outgoing.padding > 0 {
+                Extension::Padding(outgoing.padding.to_be_bytes())
+            } else {
+                Extension::None
+            },
             ..packet
         }
     }
@@ -535,7 +559,7 @@ impl Connection {
     }
 
     /// An ICMP "fragmentation needed" arrived: datagrams of more than `bytes` do not get through; 0 if
-    /// the router gives no MTU.
+    /// the router gives no MTU. With padded probes, it is believed of a larger probe that is under way.
     pub fn on_path_limit(&mut self, now: Time, bytes: u32) {
         if self.over.is_none() {
             self.sender.on_path_limit(&self.config, now, bytes);

@@ -99,7 +99,9 @@ pub use config::{
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Route};
 pub use limits::{Address, Limits, Network};
-pub use packet::{Extension, HEADER_BYTES, Packet, PacketKind, UDP_OVERHEAD_BYTES};
+pub use packet::{
+    Extension, HEADER_BYTES, MIN_PADDING_BYTES, Packet, PacketKind, UDP_OVERHEAD_BYTES,
+};
 pub use receiver::Payload;
 pub use sack::{MAX_SACK_BYTES, Sack};
 pub use state::{CloseReason, State, Stats};

@@ -2,6 +2,9 @@ use super::sack::Sack;
 
 /// Bytes of the header that every packet has (BEP 29).
 pub const HEADER_BYTES: u32 = 20;
+/// Bytes of the shortest padding: extension bits, none of them set, which every implementation knows, and an
+/// extension of unknown type without a body.
+pub const MIN_PADDING_BYTES: u32 = 12;
 /// IPv4 and UDP headers, below the uTP header.
 pub const UDP_OVERHEAD_BYTES: u32 = 28;
 
@@ -42,6 +45,9 @@ pub enum Extension {
     /// Why the sender ends the connection (type 3, libtorrent): four bytes, of which the last two
     /// are the reason.
     CloseReason([u8; 4]),
+    /// So many bytes that mean nothing, in both bytes' order of the wire: at least [`MIN_PADDING_BYTES`]. A packet
+    /// that arrives never shows it.
+    Padding([u8; 2]),
 }
 
 /// One uTP packet without its payload: 64 bytes, copied freely.
@@ -86,6 +92,7 @@ impl Packet {
             Extension::None => 0,
             Extension::Bits(_) => 10,
             Extension::CloseReason(_) => 6,
+            Extension::Padding(bytes) => u32::from(u16::from_be_bytes(bytes)),
         };
         HEADER_BYTES + sack + extension
     }

@@ -1,16 +1,35 @@
 use super::config::{PathMtu, SearchBegin};
 use flashcrowd_base::Time;
 
+/// A padded probe after one that was lost waits for a window of more than so many datagrams: behind it
+/// go the three by which the loss of a further one is seen without a timeout.
+const CAREFUL_DATAGRAMS: u32 = 4;
+
 /// Path MTU discovery (packetization layer, RFC 4821): a search for the largest datagram that the path
 /// takes, by bisection, with data packets that carry the don't-fragment flag, one at a time.
 ///
 /// A packet that turned out too large cannot be cut up: its number stands for its bytes, and the
 /// other end may have it after all. It is resent as it is and may be fragmented; what comes after
 /// it is smaller.
+///
+/// On a real path that may not help: IPv6 routers fragment nothing, and fragments of either version are
+/// dropped in many places (RFC 8900). There a search [pads](PathMtuSearch::padded) its probes instead
+/// (RFC 8899, 4.1: probing with padding data). Bytes of the stream then never travel in a datagram of a
+/// size that has not arrived before, and a probe is lost without its payload, which fits into any.
 #[derive(Clone, Debug)]
 pub(super) struct PathMtuSearch {
+    /// What passes, as far as is known; and what no probe is larger than.
     floor: u32,
     ceiling: u32,
+    /// What every path takes, and what none is asked for more than.
+    base: u32,
+    top: u32,
+    /// Whether probes are padded.
+    pads: bool,
+    /// Of padded probes: whether the next one has the size of the ceiling, since nothing speaks against it;
+    /// and whether one has been lost, so that the next waits for a window in which that is seen at once.
+    leaps: bool,
+    careful: bool,
     /// Size of ordinary datagrams.
     current: u32,
     /// Sequence number and size of the probe in flight.
@@ -27,6 +46,11 @@ impl PathMtuSearch {
         let mut search = PathMtuSearch {
             floor: config.floor_bytes,
             ceiling: config.ceiling_bytes,
+            base: config.floor_bytes,
+            top: config.ceiling_bytes,
+            pads: false,
+            leaps: false,
+            careful: false,
             current,
             probe: None,
             again_at: now + config.interval_ns,
@@ -35,6 +59,41 @@ impl PathMtuSearch {
             search.finish();
         }
         search
+    }
+
+    /// A search with padded probes, over a path that takes `base` bytes for certain. Packets carry no more than
+    /// a datagram of `top` bytes holds.
+    pub(super) fn padded(config: &PathMtu, now: Time, base: u32, top: u32) -> PathMtuSearch {
+        let top = top.min(config.ceiling_bytes);
+        let base = base.min(top);
+        let mut search = PathMtuSearch {
+            base,
+            top,
+            floor: base,
+            ceiling: top,
+            current: base,
+            pads: true,
+            leaps: true,
+            careful: false,
+            probe: None,
+            again_at: now + config.interval_ns,
+        };
+        search.bisect(config, now);
+        search
+    }
+
+    /// Whether probes are padded.
+    #[inline]
+    pub(super) fn pads(&self) -> bool {
+        self.pads
+    }
+
+    /// Begins anew with what passes for certain.
+    fn begin_anew(&mut self, config: &PathMtu, now: Time) {
+        self.floor = self.base;
+        self.ceiling = self.top;
+        self.leaps = true;
+        self.bisect(config, now);
     }
 
     fn finish(&mut self) {
@@ -57,7 +116,8 @@ impl PathMtuSearch {
     /// Whether a `window` is large enough for a probe among other packets.
     #[inline]
     fn is_wide_enough(&self, config: &PathMtu, window: u64) -> bool {
-        let datagrams = config.probe_window_datagrams;
+        let least = if self.pads && self.careful { CAREFUL_DATAGRAMS } else { 0 };
+        let datagrams = config.probe_window_datagrams.max(least);
         datagrams == 0 || window > u64::from(datagrams) * u64::from(self.floor)
     }
 
@@ -66,6 +126,13 @@ impl PathMtuSearch {
     #[inline]
     pub(super) fn wanted_bytes(&self, config: &PathMtu, window: u64) -> u32 {
         let searching = self.floor < self.ceiling && self.probe.is_none();
+        if self.pads {
+            return match (searching && self.is_wide_enough(config, window), self.leaps) {
+                (false, _) => self.current,
+                (true, true) => self.ceiling,
+                (true, false) => (self.floor + self.ceiling).div_ceil(2),
+            };
+        }
         if searching && config.begin == SearchBegin::Floor && self.is_wide_enough(config, window) {
             if config.endless {
                 self.midpoint_bytes()
@@ -88,6 +155,20 @@ impl PathMtuSearch {
         datagram_bytes: u32,
         window: u64,
     ) -> bool {
+        if self.pads {
+            if now >= self.again_at {
+                self.again_at = now + config.interval_ns;
+                self.ceiling = self.top;
+                self.leaps = true;
+                self.careful = true;
+            }
+            let measures = datagram_bytes > self.current && self.probe.is_none();
+            if measures {
+                self.probe = Some((seq, datagram_bytes));
+                self.leaps = false;
+            }
+            return measures;
+        }
         if config.endless {
             let measures = self.probe.is_none()
                 && datagram_bytes >= self.floor
@@ -118,6 +199,11 @@ impl PathMtuSearch {
         self.probe.map(|probe| probe.0)
     }
 
+    /// The size of the datagram that measures.
+    pub(super) fn probe_bytes(&self) -> Option<u32> {
+        self.probe.map(|probe| probe.1)
+    }
+
     /// Packet `seq` has arrived.
     #[inline]
     pub(super) fn on_delivered(&mut self, config: &PathMtu, now: Time, seq: u64) {
@@ -131,7 +217,8 @@ impl PathMtuSearch {
     /// The probe was lost and other packets were not: the probe was too large.
     pub(super) fn on_too_large(&mut self, config: &PathMtu, now: Time) {
         if let Some((_, size)) = self.probe {
-            if config.endless && size <= self.floor {
+            self.careful = true;
+            if config.endless && size <= self.floor && !self.pads {
                 // There was nothing left to be found, so the loss proves little; the path may have
                 // changed.
                 self.ceiling = self.floor;
@@ -145,12 +232,24 @@ impl PathMtuSearch {
 
     /// The probe was lost together with other packets, which is no evidence.
     pub(super) fn forget_probe(&mut self) {
+        self.careful |= self.probe.is_some();
         self.probe = None;
     }
 
     /// Handles ICMP "fragmentation needed" with a next-hop MTU of `bytes`; a value that makes no sense
-    /// halves the range of the search.
-    pub(super) fn on_limit(&mut self, config: &PathMtu, now: Time, bytes: u32) {
+    /// halves the range of the search. Returns the number of the probe that has been too large.
+    ///
+    /// Where probes are padded, it is believed only while a larger probe is under way, and never below what
+    /// every path takes (RFC 8899, 4.6.1): such messages are easily forged.
+    pub(super) fn on_limit(&mut self, config: &PathMtu, now: Time, bytes: u32) -> Option<u64> {
+        if self.pads {
+            let (seq, size) = self.probe.filter(|probe| probe.1 > bytes)?;
+            self.leaps = bytes > self.floor;
+            self.ceiling = if self.leaps { bytes } else { (size - 1).max(self.floor) };
+            self.careful = true;
+            self.bisect(config, now);
+            return Some(seq);
+        }
         if (config.floor_bytes..8192).contains(&bytes) {
             self.floor = self.floor.min(bytes);
             self.ceiling = self.ceiling.min(bytes).max(self.floor);
@@ -160,10 +259,22 @@ impl PathMtuSearch {
             self.ceiling = (self.floor + self.ceiling) / 2;
             self.bisect(config, now);
         }
+        None
+    }
+
+    /// Whether datagrams of this size, which have arrived before, may vanish in a black hole.
+    pub(super) fn may_vanish(&self, config: &PathMtu, datagram_bytes: u32) -> bool {
+        datagram_bytes > self.base && (self.pads || !config.endless)
     }
 
     /// Black hole: datagrams above the floor vanish, so packets have the size of the floor from now on.
+    /// With padded probes, which endanger nothing, the search begins anew.
     pub(super) fn fall_to_floor(&mut self, config: &PathMtu, now: Time) {
+        if self.pads {
+            self.careful = true;
+            self.begin_anew(config, now);
+            return;
+        }
         self.floor = config.floor_bytes;
         self.again_at = now + config.interval_ns;
         self.probe = None;
@@ -172,11 +283,13 @@ impl PathMtuSearch {
 
     fn bisect(&mut self, config: &PathMtu, now: Time) {
         self.probe = None;
-        if config.endless {
+        if config.endless && !self.pads {
             self.current = self.floor;
         } else if self.ceiling - self.floor <= config.tolerance_bytes {
             self.finish();
             self.again_at = now + config.interval_ns;
+        } else if self.pads {
+            self.current = self.floor;
         } else {
             self.current = match config.begin {
                 SearchBegin::Ceiling => (self.floor + self.ceiling) / 2,
@@ -232,6 +345,74 @@ mod tests {
         let (tried, found) = search(&endless, 1000);
         assert_eq!((&tried[..3], found), (&[1010, 778, 893][..], 999));
         assert_eq!(search(&endless, 2000).1, 1471);
+    }
+
+    /// Whatever is lost, ordinary datagrams have a size that has arrived before, or that always does; and what passes
+    /// is found, to within the tolerance and a few bytes for probes that were lost for another reason.
+    #[test]
+    fn with_padding_only_what_has_arrived_is_ordinary() {
+        let mut stream = flashcrowd_base::RandomStream::new(1, "padded", 0);
+        for case in 0..400u32 {
+            let profile = if case % 2 == 0 { profiles::libutp() } else { profiles::libtorrent() };
+            let (config, limit) = (profile.path_mtu, 600 + 2 * case);
+            let loss = f64::from(case % 3) * 0.1;
+            let mut search = PathMtuSearch::padded(&config, Time::START, 576, u32::MAX);
+            let mut proven = 576;
+            let mut lost_for_nothing = 0;
+            for seq in 0..200 {
+                assert!(search.datagram_bytes() <= proven, "{search:?}");
+                let bytes = search.wanted_bytes(&config, u64::MAX);
+                let measures = search.on_sent(&config, Time::START, seq, bytes, u64::MAX);
+                assert_eq!(measures, bytes > proven, "{search:?}");
+                let lost = stream.unit() < loss;
+                match (measures, bytes <= limit, lost) {
+                    (false, _, _) => {
+                        if stream.unit() < 0.01 {
+                            search.fall_to_floor(&config, Time::START);
+                            (proven, lost_for_nothing) = (576, 0);
+                        }
+                    }
+                    (true, true, false) => {
+                        search.on_delivered(&config, Time::START, seq);
+                        proven = bytes;
+                    }
+                    (true, passes, _) if seq % 3 > 0 => {
+                        lost_for_nothing += u32::from(passes);
+                        search.on_too_large(&config, Time::START);
+                    }
+                    (true, passes, _) => {
+                        lost_for_nothing += u32::from(passes);
+                        search.on_limit(&config, Time::START, if passes { 0 } else { limit });
+                    }
+                }
+            }
+            let best = limit.min(config.ceiling_bytes);
+            if lost_for_nothing == 0 && search.floor == search.ceiling {
+                assert!(proven + config.tolerance_bytes >= best, "{proven} of {best}: {search:?}");
+            }
+        }
+    }
+
+    /// A forged message lowers nothing that has arrived, and nothing at all while no larger probe is under way.
+    #[test]
+    fn with_padding_a_router_is_believed_of_a_probe() {
+        let config = profiles::libutp().path_mtu;
+        let mut search = PathMtuSearch::padded(&config, Time::START, 576, u32::MAX);
+        assert_eq!(search.on_limit(&config, Time::START, 1100), None);
+        assert_eq!(search.wanted_bytes(&config, u64::MAX), 1402, "the ceiling first");
+        assert!(search.on_sent(&config, Time::START, 7, 1402, u64::MAX));
+        assert_eq!(search.on_limit(&config, Time::START, 1402), None, "it fits");
+        assert_eq!(search.on_limit(&config, Time::START, 1100), Some(7));
+        assert_eq!(search.wanted_bytes(&config, 4 * 576), 576, "losses must be seen at once now");
+        assert_eq!(search.wanted_bytes(&config, u64::MAX), 1100, "what the router says");
+        assert!(search.on_sent(&config, Time::START, 8, 1100, u64::MAX));
+        search.on_delivered(&config, Time::START, 8);
+        assert_eq!((search.datagram_bytes(), search.ceiling), (1100, 1100));
+        search.fall_to_floor(&config, Time::START);
+        assert_eq!((search.datagram_bytes(), search.wanted_bytes(&config, u64::MAX)), (576, 1402));
+        assert!(search.on_sent(&config, Time::START, 9, 1402, u64::MAX));
+        assert_eq!(search.on_limit(&config, Time::START, 68), Some(9), "no such router");
+        assert!(search.ceiling > 1380 && search.datagram_bytes() == 576);
     }
 
     /// ICMP that names no sensible MTU (old routers say 0) halves what is left to search.

@@ -76,6 +76,10 @@ impl SendQueue {
     pub(super) fn front(&self) -> Option<&SentPacket> {
         self.packets.front()
     }
+    /// Whether everything has arrived but the oldest.
+    pub(super) fn is_all_delivered_but_the_first(&self) -> bool {
+        self.packets.iter().skip(1).all(|packet| packet.fate == Fate::Delivered)
+    }
     #[inline]
     pub(super) fn get(&self, seq: u64) -> Option<&SentPacket> {
         self.packets.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)

@@ -13,6 +13,9 @@ const VERSION: u8 = 1;
 const SELECTIVE_ACK: u8 = 1;
 const EXTENSION_BITS: u8 = 2;
 const CLOSE_REASON: u8 = 3;
+/// A type that nobody gives a meaning to; receivers skip it by its length. libutp refuses a datagram whose first
+/// extension it does not know, and so padding begins with extension bits.
+const PADDING: u8 = 0xfc;
 
 /// Why a datagram is not a uTP packet. Others may share its port: a driver offers it to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +91,7 @@ pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
 pub fn encode(packet: &Packet, datagram: &mut Vec<u8>) {
     let extension = match packet.extension {
         Extension::None => 0,
-        Extension::Bits(_) => EXTENSION_BITS,
+        Extension::Bits(_) | Extension::Padding(_) => EXTENSION_BITS,
         Extension::CloseReason(_) => CLOSE_REASON,
     };
     let first = if packet.sack.is_empty() { extension } else { SELECTIVE_ACK };
@@ -116,6 +119,20 @@ pub fn encode(packet: &Packet, datagram: &mut Vec<u8>) {
         Extension::CloseReason(reason) => {
             datagram.extend_from_slice(&[0, 4]);
             datagram.extend_from_slice(&reason);
+        }
+        Extension::Padding(bytes) => {
+            let mut left = usize::from(u16::from_be_bytes(bytes)).saturating_sub(10);
+            datagram.extend_from_slice(&[PADDING, 8]);
+            datagram.resize(datagram.len() + 8, 0);
+            while left > 0 {
+                // One byte alone would be no extension.
+                let mut len = left.min(2 + 255);
+                len -= usize::from(left - len == 1);
+                left -= len;
+                let next = if left > 0 { PADDING } else { 0 };
+                datagram.extend_from_slice(&[next, (len - 2) as u8]);
+                datagram.resize(datagram.len() + len - 2, 0);
+            }
         }
     }
 }
@@ -150,6 +167,20 @@ mod tests {
         expected.extend(1..=0x12);
         assert_eq!(datagram, expected);
         assert_eq!(decode(&datagram), Ok((packet, &[][..])));
+    }
+
+    #[test]
+    fn padding_is_as_long_as_it_says_and_means_nothing() {
+        for bytes in (super::super::packet::MIN_PADDING_BYTES as u16..2000).chain([60_000]) {
+            let extension = Extension::Padding(bytes.to_be_bytes());
+            let packet = Packet { kind: PacketKind::Data, len: 7, extension, ..Packet::default() };
+            let mut datagram = Vec::new();
+            encode(&packet, &mut datagram);
+            datagram.extend(b"payload");
+            assert_eq!(datagram.len() as u32, packet.datagram_bytes());
+            let (read, payload) = decode(&datagram).expect("uTP");
+            assert_eq!((payload, read.extension), (&b"payload"[..], Extension::Bits([0; 8])));
+        }
     }
 
     #[test]

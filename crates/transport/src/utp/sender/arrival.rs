@@ -211,7 +211,8 @@ impl Sender {
                     self.send_queue.retransmit_now(seq);
                     if self.mtu_search.probe() == Some(seq) {
                         // libtorrent (resend_packet) asks only whether the oldest is the probe.
-                        if !config.path_mtu.endless || seq == first {
+                        let endless = config.path_mtu.endless && !self.mtu_search.pads();
+                        if !endless || seq == first {
                             self.lose_probe(config, now);
                         }
                     } else {

@@ -143,6 +143,17 @@ impl Sender {
         }
     }
 
+    /// Searches for what the path takes with padded probes; it takes `base` bytes for certain. To be called before
+    /// anything is sent.
+    pub(super) fn pad_probes(&mut self, config: &Config, now: Time, base: u32) {
+        let top = match &config.packet_size {
+            PacketSize::Fixed { bytes } => bytes + HEADER_BYTES,
+            PacketSize::PathMtu | PacketSize::Ladder(_) => u32::MAX,
+        };
+        self.mtu_search = PathMtuSearch::padded(&config.path_mtu, now, base, top);
+        self.resize(config);
+    }
+
     /// The size of a full packet may have changed.
     fn resize(&mut self, config: &Config) {
         let packet = packet_bytes(config, &self.mtu_search, &self.size_steps);
@@ -252,6 +263,14 @@ impl Sender {
     pub(super) fn packet_bytes(&self) -> u32 {
         self.packet
     }
+    pub(super) fn probe_bytes(&self) -> Option<u32> {
+        self.mtu_search.probe_bytes()
+    }
+    /// The largest datagram that passes, as far as is known.
+    #[inline]
+    pub(super) fn path_bytes(&self) -> u32 {
+        self.mtu_search.datagram_bytes()
+    }
     /// Whether the other end's window takes neither a full packet nor all that is left: zero, or a
     /// silly window (RFC 1122, 4.2.3.4).
     pub(super) fn is_shut_out(&self) -> bool {
@@ -285,7 +304,10 @@ impl Sender {
 
     /// An ICMP "fragmentation needed" gives the next-hop MTU in bytes; 0 if the router does not.
     pub(super) fn on_path_limit(&mut self, config: &Config, now: Time, bytes: u32) {
-        self.mtu_search.on_limit(&config.path_mtu, now, bytes);
+        if let Some(seq) = self.mtu_search.on_limit(&config.path_mtu, now, bytes) {
+            self.counters.probes_lost += 1;
+            self.send_queue.retransmit_now(seq);
+        }
         self.resize(config);
     }
 

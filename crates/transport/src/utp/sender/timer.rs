@@ -76,8 +76,11 @@ impl Sender {
         }
         self.retries += 1;
         self.counters.timeouts += 1;
-        // A lone packet that probed the path MTU was too large rather than lost to congestion.
-        let lone_probe = self.send_queue.len() == 1 && self.mtu_search.probe() == Some(first);
+        // A lone packet that probed the path MTU was too large rather than lost to congestion. So was one behind
+        // which everything has arrived.
+        let alone = self.send_queue.len() == 1
+            || (self.mtu_search.pads() && self.send_queue.is_all_delivered_but_the_first());
+        let lone_probe = alone && self.mtu_search.probe() == Some(first);
         if lone_probe {
             self.lose_probe(config, now);
         } else {
@@ -86,9 +89,10 @@ impl Sender {
         }
         self.rto_at = config.examined(now + self.rtt.timeout(config, self.timeouts));
         let oversize = self.send_queue.front().is_some_and(|packet| {
-            u32::from(packet.len) + HEADER_BYTES > config.path_mtu.floor_bytes
+            let datagram_bytes = u32::from(packet.len) + HEADER_BYTES;
+            self.mtu_search.may_vanish(&config.path_mtu, datagram_bytes)
         });
-        if oversize && self.retries >= BLACK_HOLE && !config.path_mtu.endless {
+        if oversize && self.retries >= BLACK_HOLE {
             self.mtu_search.fall_to_floor(&config.path_mtu, now);
             self.resize(config);
         }

@@ -1,5 +1,5 @@
 use super::super::config::{Config, MAX_PACKETS, PacketSize, SmallWindow, WindowFill};
-use super::super::packet::{HEADER_BYTES, PacketKind};
+use super::super::packet::{HEADER_BYTES, MIN_PADDING_BYTES, PacketKind};
 use super::{Sender, UNSENT};
 use crate::congestion::Controller;
 use flashcrowd_base::{Span, Time};
@@ -13,6 +13,8 @@ pub(in super::super) struct OutgoingPacket {
     pub(in super::super) seq: u64,
     pub(in super::super) offset: u64,
     pub(in super::super) len: u16,
+    /// Bytes behind the header that mean nothing.
+    pub(in super::super) padding: u16,
     pub(in super::super) kind: PacketKind,
     pub(in super::super) dont_fragment: bool,
 }
@@ -81,6 +83,10 @@ impl Sender {
 
     fn retransmit(&mut self, config: &Config, now: Time, seq: u64) -> Option<OutgoingPacket> {
         let packet = self.send_queue.resend(now, seq)?;
+        if self.mtu_search.pads() && self.mtu_search.probe() == Some(seq) {
+            // It goes without its padding, and its arrival proves nothing.
+            self.mtu_search.forget_probe();
+        }
         if !config.loss_detection.after_timeout
             && seq == self.resend_from.max(self.send_queue.first())
         {
@@ -111,14 +117,22 @@ impl Sender {
         let window = self.controller.window();
         let wanted =
             u64::from(self.mtu_search.wanted_bytes(&config.path_mtu, window) - HEADER_BYTES);
-        if wanted > len && unsent.min(room) >= wanted && self.uses_all_of_the_path(config) {
+        let mut padding = 0;
+        if self.mtu_search.pads() {
+            if wanted > len && len == u64::from(self.packet) && self.is_held_to_the_path(config) {
+                // The payload makes room where the difference is less than the shortest padding.
+                len = len.min(wanted - u64::from(MIN_PADDING_BYTES));
+                padding = wanted - len;
+            }
+        } else if wanted > len && unsent.min(room) >= wanted && self.uses_all_of_the_path(config) {
             len = wanted;
         }
         if len > room {
             self.blocked = true;
             len = self.squeeze(config, now, len, room)?;
+            padding = 0;
         }
-        Some(self.send_new(config, now, len as u32))
+        Some(self.send_new(config, now, len as u32, padding as u16))
     }
 
     fn uses_all_of_the_path(&self, config: &Config) -> bool {
@@ -126,6 +140,16 @@ impl Sender {
             PacketSize::PathMtu => true,
             PacketSize::Fixed { .. } => false,
             PacketSize::Ladder(ladder) => self.size_steps.is_at_the_top(ladder),
+        }
+    }
+
+    /// Whether packets would be larger if the path took more.
+    fn is_held_to_the_path(&self, config: &Config) -> bool {
+        match &config.packet_size {
+            PacketSize::PathMtu | PacketSize::Fixed { .. } => true,
+            PacketSize::Ladder(ladder) => {
+                self.size_steps.packet_bytes(ladder, u32::MAX) > self.packet
+            }
         }
     }
 
@@ -159,7 +183,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, config: &Config, now: Time, len: u32) -> OutgoingPacket {
+    fn send_new(&mut self, config: &Config, now: Time, len: u32, padding: u16) -> OutgoingPacket {
         let window = self.controller.window();
         if window < u64::from(len) && config.small_window == SmallWindow::Paced {
             let round = match self.rtt.min() {
@@ -177,10 +201,10 @@ impl Sender {
         if self.paced.is_some() {
             self.pace_new(now, seq, u64::from(len));
         }
-        if len < self.packet {
+        if len < self.packet && padding == 0 {
             self.small = seq;
         }
-        let datagram = len + HEADER_BYTES;
+        let datagram = len + HEADER_BYTES + u32::from(padding);
         let measures = self.mtu_search.on_sent(&config.path_mtu, now, seq, datagram, window);
         if let PacketSize::Ladder(ladder) = &config.packet_size {
             let max = self.mtu_search.datagram_bytes() - HEADER_BYTES;
@@ -188,7 +212,7 @@ impl Sender {
                 self.resize(config);
             }
         }
-        self.outgoing(seq, offset, len as u16, measures)
+        OutgoingPacket { padding, ..self.outgoing(seq, offset, len as u16, measures) }
     }
 
     #[inline]
@@ -200,6 +224,6 @@ impl Sender {
         } else {
             PacketKind::Data
         };
-        OutgoingPacket { seq, offset, len, kind, dont_fragment }
+        OutgoingPacket { seq, offset, len, padding: 0, kind, dont_fragment }
     }
 }

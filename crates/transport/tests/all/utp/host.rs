@@ -1,7 +1,9 @@
 //! An end of a connection that carries real bytes.
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_transport::utp::{CloseReason, Config, Connection, Payload, State, Stats, wire};
+use flashcrowd_transport::utp::{
+    CloseReason, Config, Connection, Extension, Payload, State, Stats, wire,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -66,6 +68,8 @@ pub struct Ours {
     pub connection: Option<Connection>,
     pub application: Application,
     first_seq: u16,
+    /// What every path takes, if probes are padded.
+    certain: Option<u32>,
     written: u64,
     next_write: Time,
     next_read: Time,
@@ -98,6 +102,7 @@ impl Ours {
             connection: None,
             application,
             first_seq,
+            certain: None,
             written: 0,
             next_write: Time::START,
             next_read: Time::START,
@@ -107,6 +112,15 @@ impl Ours {
             next_seq: 0,
             said: VecDeque::new(),
         }
+    }
+
+    /// The same with padded probes, over a path that takes so many bytes for certain. To be called at once.
+    pub fn padded(mut self, now: Time, certain: Option<u32>) -> Ours {
+        self.certain = certain;
+        if let (Some(connection), Some(bytes)) = (&mut self.connection, certain) {
+            connection.pad_probes(now, bytes);
+        }
+        self
     }
 
     fn say(&mut self, now: Time) -> Option<Datagram> {
@@ -123,6 +137,10 @@ impl Ours {
             flashcrowd_transport::utp::Packet {
                 offset: packet.offset,
                 dont_fragment: packet.dont_fragment,
+                extension: match packet.extension {
+                    Extension::Padding(_) => packet.extension,
+                    _ => again.extension,
+                },
                 ..again
             },
             packet
@@ -163,7 +181,10 @@ impl Host for Ours {
                 }
             }
             None if packet.kind == flashcrowd_transport::utp::PacketKind::Syn => {
-                let connection = Connection::accept(&self.config, now, &packet, self.first_seq);
+                let mut connection = Connection::accept(&self.config, now, &packet, self.first_seq);
+                if let Some(bytes) = self.certain {
+                    connection.pad_probes(now, bytes);
+                }
                 self.connection = Some(connection);
             }
             None => {}
