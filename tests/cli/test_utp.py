@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -518,6 +519,17 @@ def test_a_signal_before_there_is_a_connection_ends_it():
             out, _ = sender.communicate(timeout=PATIENCE)
         assert sender.returncode == 130
         assert last(out)["event"] == "stopped"
+
+
+def test_as_many_streams_as_can_be_asked_for_open_at_once():
+    """More than a network may have half open: `serve` answers all, and remembers none too many."""
+    with serving("--most-senders", "128", "--no-tcp") as server:
+        began = time.monotonic()
+        document = measured(server, "-P", "128", "--bytes", "20 kB")
+        assert len(document["transfers"][0]["streams"]) == 128
+        # A SYN that gets no answer is repeated after three seconds.
+        opened = time.monotonic() - began - document["transfers"][0]["intervals"][-1]["end_s"]
+        assert opened < 3.0 + 10 * float(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
 def test_one_sender_more_than_are_wanted_is_refused_in_words():

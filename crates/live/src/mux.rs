@@ -14,6 +14,8 @@ use std::task::Waker;
 const BURST_PACKETS: usize = 128;
 /// Connection ids that are drawn before they count as used up.
 const ATTEMPTS: usize = 1000;
+/// Packets of no connection that wait to be sent, at most.
+const MAX_REPLIES: usize = 1024;
 /// Linger time: how long a connection that no application owns waits for the other end's FIN before
 /// it is released.
 const LINGER: Span = Span::from_secs(10);
@@ -32,7 +34,8 @@ pub(crate) struct Mux {
     timers: BTreeSet<(Time, usize)>,
     /// Accept queue: connections that peers have opened and the application has not accepted.
     accepted: VecDeque<usize>,
-    resets: VecDeque<(SocketAddr, Packet)>,
+    /// Packets of no connection that is remembered: RESETs, and answers to SYNs.
+    replies: VecDeque<(SocketAddr, Packet)>,
     /// Waker of the driver, which waits for work.
     pub(crate) driver: Option<Waker>,
     /// Wakers of tasks that wait for a connection to accept.
@@ -46,15 +49,16 @@ pub(crate) struct Mux {
 }
 
 impl Mux {
-    pub(crate) fn new(config: Arc<Config>, limits: Limits) -> Mux {
+    /// `key` is a secret.
+    pub(crate) fn new(config: Arc<Config>, limits: Limits, key: [u64; 2]) -> Mux {
         Mux {
             config,
             connections: Slab::new(),
-            endpoint: Endpoint::new(limits),
+            endpoint: Endpoint::new(limits, key),
             dirty: VecDeque::new(),
             timers: BTreeSet::new(),
             accepted: VecDeque::new(),
-            resets: VecDeque::new(),
+            replies: VecDeque::new(),
             driver: None,
             acceptors: Vec::new(),
             woken: Vec::new(),
@@ -112,27 +116,46 @@ impl Mux {
     pub(crate) fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Ok((packet, payload)) = wire::decode(datagram) else { return false };
         match self.endpoint.route(now, &from, &packet, random) {
-            Route::To(key) => {
-                let conn = &mut self.connections[key];
-                conn.receive(now, &packet, payload);
-                if !conn.offered && conn.machine.is_established() {
-                    self.endpoint.confirm(&from, conn.machine.receive_id());
-                }
-                self.mark_dirty(key);
+            Route::To(key) => self.deliver(now, key, &packet, payload),
+            Route::Accept { seq_nr } => {
+                let connection = Connection::accept(&self.config, now, &packet, seq_nr);
+                self.insert(now, ConnectionState::new(connection, from, true));
             }
-            Route::Accept { evicted } => {
+            Route::Answer { seq_nr } => {
+                let mut connection = Connection::accept(&self.config, now, &packet, seq_nr);
+                if let Some(answer) = connection.poll_transmit(now) {
+                    self.reply(from, answer);
+                }
+            }
+            Route::Readmit { syn, seq_nr, evicted } => {
                 if let Some(key) = evicted {
                     self.forget(key);
                 }
-                // The first sequence number proves that the other end has its address.
-                let Ok(seq_nr) = getrandom::u32() else { return true };
-                let connection = Connection::accept(&self.config, now, &packet, seq_nr as u16);
-                self.insert(now, ConnectionState::new(connection, from, true));
+                let connection = Connection::accept(&self.config, now, &syn, seq_nr);
+                let key = self.insert(now, ConnectionState::new(connection, from, true));
+                self.deliver(now, key, &packet, payload);
             }
-            Route::Answer(reset) => self.resets.push_back((from, reset)),
+            Route::Refuse(reset) => self.reply(from, reset),
             Route::Ignore => {}
         }
         true
+    }
+
+    /// A packet of a connection.
+    fn deliver(&mut self, now: Time, key: usize, packet: &Packet, payload: &[u8]) {
+        let conn = &mut self.connections[key];
+        conn.receive(now, packet, payload);
+        if !conn.offered && conn.machine.is_established() {
+            self.endpoint.confirm(&conn.remote, conn.machine.receive_id());
+        }
+        self.mark_dirty(key);
+    }
+
+    /// Queues a packet of no connection. While the socket takes nothing, there are no more than so many.
+    fn reply(&mut self, to: SocketAddr, packet: Packet) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push_back((to, packet));
+        }
     }
 
     /// Queues a connection for the driver.
@@ -174,10 +197,10 @@ impl Mux {
     /// were gathered.
     pub(crate) fn transmit(&mut self, now: Time, transmit_queue: &mut TransmitQueue) -> bool {
         while !transmit_queue.is_full()
-            && let Some((to, reset)) = self.resets.pop_front()
+            && let Some((to, reply)) = self.replies.pop_front()
         {
-            let len = reset.datagram_bytes() as usize;
-            wire::encode(&reset, transmit_queue.push(to, len, Sizing::Ordinary));
+            let len = reply.datagram_bytes() as usize;
+            wire::encode(&reply, transmit_queue.push(to, len, Sizing::Ordinary));
         }
         while let Some(&key) = self.dirty.front() {
             let conn = &mut self.connections[key];
@@ -409,7 +432,7 @@ mod tests {
     fn connections_draw_from_streams_of_their_own() {
         let config = Config { controller: Kind::Bbr, ledbat: None, ..profiles::libutp() };
         let config = Arc::new(config);
-        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP);
+        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP, [1, 2]);
         for port in 1..=8 {
             let remote = SocketAddr::from(([192, 0, 2, 1], port));
             mux.connect(Time::START, remote, &config).expect("entropy");
@@ -428,7 +451,7 @@ mod tests {
     #[test]
     fn an_icmp_message_ends_openings_to_its_address_and_no_other() {
         let config = Arc::new(profiles::libutp());
-        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP);
+        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP, [1, 2]);
         // As a socket for both families names an IPv4 address, and as one for IPv4 does.
         let remotes = [
             "[::ffff:192.0.2.1]:6881",

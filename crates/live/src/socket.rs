@@ -66,7 +66,11 @@ impl Socket {
     ) -> io::Result<Socket> {
         checked(config)?;
         let limits = options.limits.within_memory(options.memory_bytes, config);
-        let mux = Mux::new(Arc::clone(config), limits);
+        let key = [getrandom::u64(), getrandom::u64()];
+        let [Ok(first), Ok(second)] = key else {
+            return Err(io::Error::other("the system has no random numbers"));
+        };
+        let mux = Mux::new(Arc::clone(config), limits, [first, second]);
         let shared = Arc::new(Shared::new(Udp::bind(address)?, mux));
         let driver = tokio::spawn(Driver::new(Arc::clone(&shared), options.offload));
         let errors = tokio::spawn(Arc::clone(&shared).watch_errors());

@@ -1,5 +1,6 @@
 use super::limits::{Address, Limits};
 use super::packet::{Packet, PacketKind};
+use super::syn_cookies::{self, SynCookies};
 use flashcrowd_base::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,15 +9,33 @@ use std::collections::{BTreeMap, VecDeque};
 pub enum Route<K> {
     /// It is for this connection.
     To(K),
-    /// It opens a connection: [`Connection::accept`](super::Connection::accept) it, and
+    /// It opens a connection: [`Connection::accept`](super::Connection::accept) it with this number, and
     /// [`insert`](Endpoint::insert) it as half open; or ignore it.
     Accept {
+        /// The number of the answer.
+        seq_nr: u16,
+    },
+    /// It asks for a connection, and there is no place to remember that:
+    /// [`accept`](super::Connection::accept) it with this number, send what the connection says, and
+    /// forget it.
+    Answer {
+        /// The number of the answer.
+        seq_nr: u16,
+    },
+    /// It is the first packet after a SYN that was answered and forgotten: accept that SYN with this
+    /// number, insert the connection, and let it receive the packet.
+    Readmit {
+        /// The SYN, as far as it matters.
+        syn: Packet,
+        /// The number of the answer that it got.
+        seq_nr: u16,
         /// The half-open connection that has lost its place to this one. The endpoint has forgotten
-        /// it; the driver does the same, without reporting it: its address may be forged.
+        /// it; the driver does the same, without reporting it: its address may be forged. It comes
+        /// in by the number of its answer as well.
         evicted: Option<K>,
     },
     /// It is for a connection that does not exist, or that may not: send this to where it came from.
-    Answer(Packet),
+    Refuse(Packet),
     /// Ignore it.
     Ignore,
 }
@@ -39,6 +58,15 @@ struct Share<A> {
     half_open: Vec<Name<A>>,
 }
 
+/// What an address may still have.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// An open connection, if half-open ones make place.
+    open: bool,
+    /// A half-open one.
+    half_open: bool,
+}
+
 /// Demultiplexer of one UDP port: finds the connection of each packet by address and connection id,
 /// and bounds what strangers can make the port do. Pure: an address is whatever the driver calls
 /// one, and connections are the driver's, by keys of its choice.
@@ -52,14 +80,19 @@ pub struct Endpoint<A: Address, K> {
     last: Option<(Name<A>, K)>,
     networks: BTreeMap<A::Network, Share<A>>,
     half_open: Vec<Name<A>>,
+    cookies: SynCookies,
+    /// Until when connections may be opened that were forgotten after the answer to their SYN. At other
+    /// times a number proves nothing: an old packet may come twice.
+    readmits_until: Time,
     /// Whom a RESET was sent to: address, id and number of the packet; and when, the oldest first.
     answered: BTreeMap<(A, u16, u16), Time>,
     answers: VecDeque<(Time, (A, u16, u16))>,
 }
 
 impl<A: Address, K: Copy> Endpoint<A, K> {
-    /// An endpoint without connections, which accepts newcomers.
-    pub fn new(limits: Limits) -> Endpoint<A, K> {
+    /// An endpoint without connections, which accepts newcomers. `key` is a secret: the numbers by which callers
+    /// prove their addresses are made with it.
+    pub fn new(limits: Limits, key: [u64; 2]) -> Endpoint<A, K> {
         Endpoint {
             limits,
             listening: true,
@@ -67,6 +100,8 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
             last: None,
             networks: BTreeMap::new(),
             half_open: Vec::new(),
+            cookies: SynCookies::new(key),
+            readmits_until: Time::START,
             answered: BTreeMap::new(),
             answers: VecDeque::new(),
         }
@@ -161,7 +196,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
     }
 
     /// What is to be done with a packet from `address`. `random` is called at most once: for the
-    /// number of an answer, or to draw a connection that loses its place.
+    /// number of a RESET, or to draw a connection that loses its place.
     #[inline]
     pub fn route(
         &mut self,
@@ -195,12 +230,20 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
                     self.last = Some((name, entry.key));
                     return Route::To(entry.key);
                 }
+                if self.listening && now < self.readmits_until {
+                    if let Some((syn, seq_nr)) = self.cookies.proven(now, address, packet) {
+                        return self.readmit(now, address, syn, seq_nr, random);
+                    }
+                    if self.cookies.may_be_early(now, address, packet) {
+                        return Route::Ignore;
+                    }
+                }
                 // A STATE may be the second acknowledgement of an end that went well (libutp sends
                 // two), and a RESET would make that a failure.
                 if packet.kind == PacketKind::State {
                     return Route::Ignore;
                 }
-                self.answer(now, address, packet, random)
+                self.refuse(now, address, packet, random)
             }
         }
     }
@@ -217,33 +260,72 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         syn: &Packet,
         random: impl FnOnce() -> u32,
     ) -> Route<K> {
-        if !self.listening {
-            return self.answer(now, address, syn, random);
+        let room = self.room(address);
+        if !self.listening || !room.open {
+            return self.refuse(now, address, syn, random);
         }
+        let seq_nr = self.cookies.number(now, address, syn);
+        if room.half_open {
+            return Route::Accept { seq_nr };
+        }
+        self.forgets(now);
+        Route::Answer { seq_nr }
+    }
+
+    /// The first packet after a SYN that was answered and forgotten.
+    fn readmit(
+        &mut self,
+        now: Time,
+        address: &A,
+        syn: Packet,
+        seq_nr: u16,
+        random: impl FnOnce() -> u32,
+    ) -> Route<K> {
+        if !self.room(address).open {
+            return self.refuse(now, address, &syn, random);
+        }
+        let share = self.networks.get(&address.network());
+        let share = share.filter(|share| share.connections >= self.limits.network_connections);
+        let candidates = if let Some(share) = share {
+            &share.half_open[..]
+        } else if self.table.len() >= self.limits.connections {
+            &self.half_open[..]
+        } else {
+            &[]
+        };
+        // There is one that is half open where there is no room but for open ones.
+        let drawn = candidates.get(random() as usize % candidates.len().max(1)).copied();
+        let evicted = drawn.and_then(|name| self.take(name));
+        if evicted.is_some() {
+            self.forgets(now);
+        }
+        Route::Readmit { syn, seq_nr, evicted }
+    }
+
+    /// Somebody was answered and is not remembered.
+    fn forgets(&mut self, now: Time) {
+        self.readmits_until = now + syn_cookies::LIFE * 2;
+    }
+
+    /// What there is room for.
+    fn room(&self, address: &A) -> Room {
         let limits = &self.limits;
         let share = self.networks.get(&address.network());
         let (connections, half_open) =
-            share.map_or((0, &[][..]), |share| (share.connections, &share.half_open[..]));
-        // A network that has its share pays itself for its newcomers.
-        let candidates = if connections >= limits.network_connections
-            || half_open.len() >= limits.network_half_open
-        {
-            half_open
-        } else if self.table.len() >= limits.connections || self.half_open.len() >= limits.half_open
-        {
-            &self.half_open[..]
-        } else {
-            return Route::Accept { evicted: None };
-        };
-        if candidates.is_empty() {
-            return self.answer(now, address, syn, random);
+            share.map_or((0, 0), |share| (share.connections, share.half_open.len()));
+        let all = self.table.len();
+        Room {
+            open: connections - half_open < limits.network_connections
+                && all - self.half_open.len() < limits.connections,
+            half_open: connections < limits.network_connections
+                && half_open < limits.network_half_open
+                && all < limits.connections
+                && self.half_open.len() < limits.half_open,
         }
-        let name = candidates[random() as usize % candidates.len()];
-        Route::Accept { evicted: self.take(name) }
     }
 
     /// A RESET, once.
-    fn answer(
+    fn refuse(
         &mut self,
         now: Time,
         address: &A,
@@ -274,7 +356,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         }
         self.answered.insert(whom, now);
         self.answers.push_back((now, whom));
-        Route::Answer(Packet {
+        Route::Refuse(Packet {
             kind: PacketKind::Reset,
             connection_id: packet.connection_id,
             seq_nr: random() as u16,
@@ -299,7 +381,7 @@ mod tests {
     }
 
     fn endpoint() -> Endpoint<SocketAddr, u32> {
-        Endpoint::new(Limits { resets: 2, ..Limits::LIBUTP })
+        Endpoint::new(Limits { resets: 2, ..Limits::LIBUTP }, [1, 2])
     }
 
     #[test]
@@ -309,7 +391,7 @@ mod tests {
         let route = |ends: &mut Endpoint<_, _>, kind, id| {
             ends.route(now, &peer(1), &packet(kind, id, 5), || 9)
         };
-        assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::Accept { evicted: None });
+        assert!(matches!(route(&mut ends, PacketKind::Syn, 10), Route::Accept { .. }));
         ends.insert(peer(1), 11, 10, 1, true);
         ends.insert(peer(1), 20, 21, 2, false);
         assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::To(1), "again");
@@ -371,7 +453,7 @@ mod tests {
         let mut ends = endpoint();
         let at = |secs| Time::START + Span::from_secs(secs);
         let fin = packet(PacketKind::Fin, 7, 70);
-        let Route::Answer(reset) = ends.route(at(0), &peer(1), &fin, || 9) else {
+        let Route::Refuse(reset) = ends.route(at(0), &peer(1), &fin, || 9) else {
             panic!("no answer")
         };
         assert_eq!((reset.kind, reset.connection_id, reset.ack_nr), (PacketKind::Reset, 7, 70));

@@ -1,6 +1,7 @@
 use super::config::Config;
 use super::receiver::OVERSHOOT;
 use flashcrowd_base::Span;
+use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 /// What an [`Endpoint`](super::Endpoint) lets strangers take, in all and per network: whoever
@@ -11,10 +12,10 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at once with one network.
     pub network_connections: usize,
-    /// Half-open connections at once: accepted, and the other end has not shown itself since. A
-    /// SYN beyond that takes the place of one of them, drawn at random, so that a
-    /// flood from forged addresses does not keep others out (RFC 4987, 3.4, evicts the oldest, which lasts
-    /// exactly as many SYNs as there are places).
+    /// Half-open connections at once: accepted, and the other end has not shown itself since. A SYN
+    /// beyond that is answered as well and not remembered: the packet that acknowledges the answer
+    /// opens the connection, by a cookie (RFC 4987, 3.6). So a flood from forged addresses keeps
+    /// nobody out, and many callers may come at once.
     pub half_open: usize,
     /// Half-open connections at once with one network.
     pub network_half_open: usize,
@@ -39,21 +40,21 @@ impl Limits {
 
     /// The same limits with so few connections that the payload which all of them together can make
     /// a driver hold for its applications fits in `bytes`, however little these read; at least one
-    /// connection. One network gets an eighth of the memory at most.
+    /// connection. One network gets a quarter of the memory at most.
     #[must_use]
     pub fn within_memory(self, bytes: u64, config: &Config) -> Limits {
         let each = config.receive_buffer_bytes + OVERSHOOT;
         let fitting = |bytes: u64| usize::try_from(bytes / each).unwrap_or(usize::MAX).max(1);
         Limits {
             connections: self.connections.min(fitting(bytes)),
-            network_connections: self.network_connections.min(fitting(bytes / 8)),
+            network_connections: self.network_connections.min(fitting(bytes / 4)),
             ..self
         }
     }
 }
 
 /// An address, as the driver of an [`Endpoint`](super::Endpoint) has them.
-pub trait Address: Copy + Ord {
+pub trait Address: Copy + Ord + Hash {
     /// What one owner is assumed to command as a whole.
     type Network: Copy + Ord + std::fmt::Debug;
     /// The network of this address.
@@ -106,7 +107,7 @@ mod tests {
         let config = profiles::libutp();
         let each = (1 << 20) + 65_536;
         let limits = Limits::LIBUTP.within_memory(80 * each, &config);
-        assert_eq!((limits.connections, limits.network_connections), (80, 10));
+        assert_eq!((limits.connections, limits.network_connections), (80, 20));
         assert_eq!(Limits::LIBUTP.within_memory(u64::MAX, &config), Limits::LIBUTP);
         let min = Limits::LIBUTP.within_memory(0, &config);
         assert_eq!((min.connections, min.network_connections), (1, 1));

@@ -89,6 +89,7 @@ mod send_queue;
 mod sender;
 mod sequence;
 mod state;
+mod syn_cookies;
 pub mod wire;
 
 pub use config::{

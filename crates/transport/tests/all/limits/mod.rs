@@ -75,21 +75,17 @@ impl Caller {
 pub fn strangers_are_bounded<P: Port>(make: impl Fn(Limits) -> P) {
     one_network_has_its_share(&mut make(LIMITS));
     all_networks_have_no_more_than_there_is(&mut make(LIMITS));
-    a_newcomer_takes_the_place_of_a_half_open_one(&mut make(LIMITS));
+    a_crowd_of_callers_comes_in(&mut make(LIMITS));
     packets_for_nobody_are_answered_once(&mut make(LIMITS));
 }
 
 fn one_network_has_its_share(port: &mut impl Port) {
-    // Two half-open places: the third SYN takes one of them, and is itself safe.
-    let callers = [1, 2, 3].map(|host| Caller::opens(port, stranger(1, host)));
+    // Two half-open places and three connections: whoever is answered comes in while there is room.
+    let callers = [1, 2, 3, 4, 5].map(|host| Caller::opens(port, stranger(1, host)));
     assert!(callers.iter().all(Caller::is_answered));
-    assert!(callers[2].confirms(port), "the newcomer is in");
-    let confirmed = callers[..2].iter().filter(|caller| caller.confirms(port)).count();
-    assert_eq!(confirmed, 1, "one of the first two had to go");
-    // Three connections: the third is half open, and the next takes its place.
-    let (third, other) = (Caller::opens(port, stranger(1, 4)), Caller::opens(port, stranger(1, 5)));
-    assert!(third.is_answered() && other.is_answered());
-    assert!(!third.confirms(port) && other.confirms(port));
+    for (caller, in_time) in [(4, true), (0, true), (3, true), (1, false), (2, false)] {
+        assert_eq!(callers[caller].confirms(port), in_time, "{caller}");
+    }
     // All three are open: nobody of this network comes in, and others do.
     assert!(!Caller::opens(port, stranger(1, 6)).is_answered());
     let neighbour = Caller::opens(port, stranger(2, 6));
@@ -107,13 +103,12 @@ fn all_networks_have_no_more_than_there_is(port: &mut impl Port) {
     assert!(!Caller::opens(port, stranger(7, 1)).is_answered(), "six is enough");
 }
 
-fn a_newcomer_takes_the_place_of_a_half_open_one(port: &mut impl Port) {
+fn a_crowd_of_callers_comes_in(port: &mut impl Port) {
     let callers: Vec<Caller> =
         (1..=20).map(|network| Caller::opens(port, stranger(network, 1))).collect();
     assert!(callers.iter().all(Caller::is_answered), "nobody is kept out");
-    assert!(callers[19].confirms(port), "least of all the last");
-    let confirmed = callers[..19].iter().filter(|caller| caller.confirms(port)).count();
-    assert_eq!(confirmed, LIMITS.half_open - 1);
+    let confirmed = callers.iter().rev().filter(|caller| caller.confirms(port)).count();
+    assert_eq!(confirmed, LIMITS.connections, "until there is no room");
 }
 
 fn packets_for_nobody_are_answered_once(port: &mut impl Port) {
