@@ -272,6 +272,51 @@ async fn callers_that_say_nothing_take_no_place() {
 }
 
 /// The caller's end of stream comes with its request: the refusal is still under way then.
+/// Callers with a right request, who then say nothing, keep the places for a moment and no longer; a stream that moves
+/// keeps its own.
+#[tokio::test]
+async fn streams_on_which_nothing_moves_give_way() {
+    let config = Arc::new(profiles::libutp());
+    let admission = Admission { once: false, most_streams: 3 };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, false).unwrap();
+    let (watch, to) = (server.watch(), server.local_addr());
+    let order = order(&server, Amount::Bytes(1000));
+    let slow = Order {
+        amount: Amount::Time(Duration::from_secs(60)),
+        rate: Some(20_000),
+        ..order.clone()
+    };
+    let control = SessionHandle::default();
+    let serving = tokio::spawn({
+        let control = control.clone();
+        async move { server.run(&control).await }
+    });
+    let moving = tokio::spawn(async move { send(&slow, &SessionHandle::default()).await });
+    let idle = Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let stream = idle.connect(to).await.unwrap();
+        let hello = b"flashcrowd-utp/1\n\0\0\0\0\0\0\0\x07";
+        tokio::io::AsyncWriteExt::write_all(&mut &stream, hello).await.unwrap();
+        held.push(stream);
+    }
+    while watch.active().len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let now = SessionHandle::default();
+    let full = transfer(&order, &now).await.unwrap_err();
+    assert!(full.to_string().contains("full"), "{full}");
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let sent = timeout(PATIENCE, send(&order, &now)).await.unwrap().unwrap();
+    assert_eq!(sent.verified, Some(true), "{sent:?}");
+    let finished = watch.take_finished();
+    let given_way: Vec<_> = finished.iter().filter_map(|one| one.error.clone()).collect();
+    assert_eq!(given_way, ["nothing moved for 10 s, and another waited"]);
+    control.stop();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+    assert_eq!(moving.await.unwrap().unwrap().verified, Some(true), "it moved all the time");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn whoever_is_refused_hears_why() {
     let config = Arc::new(profiles::libutp());

@@ -4,8 +4,9 @@ use super::hello::Direction;
 use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Who ended a stream before its amount was reached.
@@ -77,6 +78,10 @@ pub(super) struct ActiveStream {
     /// Content that has arrived here, or that was queued here.
     arrived: AtomicU64,
     queued: AtomicU64,
+    /// When content was last queued, or arrived.
+    moved: Mutex<Instant>,
+    /// It was ended for another.
+    gave_way: AtomicBool,
     /// Of the first byte, and of the end.
     span: Mutex<(Option<Instant>, Option<Instant>)>,
 }
@@ -95,6 +100,8 @@ impl ActiveStream {
             conduit,
             arrived: AtomicU64::new(0),
             queued: AtomicU64::new(0),
+            moved: Mutex::new(now()),
+            gave_way: AtomicBool::new(false),
             span: Mutex::default(),
         }
     }
@@ -114,10 +121,29 @@ impl ActiveStream {
     }
 
     pub(super) fn set_arrived(&self, bytes: u64) {
-        self.arrived.store(bytes, Ordering::Relaxed);
+        if self.arrived.swap(bytes, Ordering::Relaxed) != bytes {
+            *lock(&self.moved) = now();
+        }
     }
     pub(super) fn set_queued(&self, bytes: u64) {
         self.queued.store(bytes, Ordering::Relaxed);
+        *lock(&self.moved) = now();
+    }
+
+    /// For how long no content was queued, and none has arrived.
+    pub(super) fn idle(&self) -> Duration {
+        now() - *lock(&self.moved)
+    }
+
+    /// Ends for another, which waits.
+    pub(super) fn give_way(&self) {
+        self.gave_way.store(true, Ordering::Relaxed);
+        self.conduit.abort();
+    }
+
+    /// Whether it was ended for another.
+    pub(super) fn has_given_way(&self) -> bool {
+        self.gave_way.load(Ordering::Relaxed)
     }
 
     /// From the first byte to the last, or until now.

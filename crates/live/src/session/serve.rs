@@ -21,6 +21,8 @@ use tokio::time::{sleep, timeout};
 
 /// How long a caller has to send its request.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a stream on which nothing moves keeps its place when another wants it.
+const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a failed `accept` (no file descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -202,7 +204,7 @@ impl Board {
         let mut streams = lock(&self.streams);
         let max = self.admission.most_streams;
         // Those that are admitted and not active yet are few and come at once.
-        if lock(&self.active).len() >= max {
+        if lock(&self.active).len() >= max && !self.make_place() {
             return Err(format!("the server is full: it takes {max} at once (--most-senders)"));
         }
         if self.admission.once {
@@ -220,14 +222,30 @@ impl Board {
         Ok(*streams)
     }
 
+    /// Ends the stream on which nothing has moved for longest, if that is long.
+    fn make_place(&self) -> bool {
+        let mut active = lock(&self.active);
+        let idle = active.iter().map(|(id, stream)| (stream.idle(), *id)).max();
+        let Some((_, id)) = idle.filter(|(idle, _)| *idle >= IDLE_PATIENCE) else { return false };
+        if let Some(stream) = active.remove(&id) {
+            stream.give_way();
+        }
+        true
+    }
+
     async fn serve(&self, id: u64, conduit: Conduit, hello: Hello, control: &SessionHandle) {
         let active = Arc::new(ActiveStream::new(id, hello.direction, conduit, None));
         lock(&self.active).insert(id, Arc::clone(&active));
-        let ending = match self.get_ready(&active, &hello).await {
+        let mut ending = match self.get_ready(&active, &hello).await {
             Ok(()) => carry(&active, &hello, false, control).await,
             Err(error) => super::active_stream::Ending { error: Some(error), ..Default::default() },
         };
         lock(&self.active).remove(&id);
+        if active.has_given_way() {
+            let text =
+                format!("nothing moved for {} s, and another waited", IDLE_PATIENCE.as_secs());
+            ending.error = Some(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
         lock(&self.finished).push(active.finished(&ending));
     }
 
