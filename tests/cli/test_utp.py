@@ -532,6 +532,40 @@ def test_as_many_streams_as_can_be_asked_for_open_at_once():
         assert opened < 3.0 + 10 * float(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
+def test_an_output_that_breaks_tells_the_other_ends():
+    """`serve | head`: the streams are ended as by Ctrl-C, and their senders know."""
+    with serving("--interval", "0.05") as server:
+        words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "60", "--json"]
+        sender = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        server.event("interval")
+        server.lines.close()
+        out, _ = sender.communicate(timeout=PATIENCE)
+        (stream,) = json.loads(out)["transfers"][0]["streams"]
+        assert (stream["stopped_by"], stream["error"]) == ("receiver", None)
+        assert stream["verified"] is True
+        assert sender.returncode == 0
+        assert server.process.wait(PATIENCE) == 1
+        assert server.process.stderr is not None
+        assert "The output is broken" in server.process.stderr.read()
+
+
+def test_an_end_that_takes_long_is_told():
+    with serving("--no-tcp") as server:
+        words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "60"]
+        sender = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        server.event("connected")
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            sender.send_signal(signal.SIGINT)
+            assert sender.stderr is not None
+            assert "once more to stop at once" in sender.stderr.readline()
+            sender.send_signal(signal.SIGINT)
+            assert sender.wait(PATIENCE) == 130
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+            sender.communicate()
+
+
 def test_one_sender_more_than_are_wanted_is_refused_in_words():
     with serving("--most-senders", "1") as server:
         words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "600"]
