@@ -28,7 +28,7 @@ fn bytes(len: usize) -> Vec<u8> {
 }
 
 /// What a path does to each datagram, in percent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Path {
     loss: usize,
     overtaken: usize,
@@ -201,6 +201,11 @@ async fn meet(config: &Arc<Config>, ours_calls: bool, path: Path, len: usize) {
         read.unwrap();
     }
     assert!(heard == theirs, "{path:?}: what libutp sent differs");
+    // Probes of the path are padded: libutp takes the padding for what it is.
+    let largest = u64::from(config.packet_bytes());
+    if path == CLEAN {
+        assert_eq!(stream.stats().packet_bytes, largest, "the path takes everything");
+    }
     stream.shutdown().await.unwrap();
     drop(stream);
     let received = tokio::task::spawn_blocking(|| reference.thread.join()).await.unwrap().unwrap();
