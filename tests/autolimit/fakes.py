@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import shutil
 import socketserver
@@ -15,6 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from importlib.util import find_spec
@@ -41,6 +41,11 @@ class Fake:
         self.password = "secret"
         self.alternative = False
         self.uploaded = 0
+        self.uploads = UPLOADS
+        self.delay = 0.0
+        """Seconds after which it follows what it has answered."""
+        self.ignores = self.drips = False
+        self.host = "127.0.0.1"
         self.writes: list[Any] = []
         self.mood: Callable[[str, Answer], Answer] = lambda path, answer: answer
         self.port = 0
@@ -51,6 +56,13 @@ class Fake:
 
     def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
         raise NotImplementedError
+
+    def follow(self, what: Callable[[], object]) -> None:
+        """Does what a write says, now or late, or never."""
+        if self.delay and not self.ignores:
+            threading.Timer(self.delay, what).start()
+        elif not self.ignores:
+            what()
 
     def server(self) -> socketserver.TCPServer:
         """It, at a port of its own."""
@@ -84,9 +96,9 @@ class FakeTransmission(Fake):
             said = {**self.session, "alt-speed-enabled": self.alternative}
         elif asked["method"] == "session-set":
             self.writes.append(asked["arguments"])
-            self.session.update(asked["arguments"])
+            self.follow(partial(self.session.update, asked["arguments"]))
         elif asked["method"] == "session-stats":
-            self.uploaded += UPLOADS
+            self.uploaded += self.uploads
             said = {"current-stats": {"uploadedBytes": self.uploaded, "downloadedBytes": 0}}
         elif asked["method"] == "torrent-get":
             said = {"torrents": [{"uploadLimited": True, "honorsSessionLimits": False}]}
@@ -116,10 +128,11 @@ class FakeQBittorrent(Fake):
 
     def _said(self, what: str, form: dict[str, str]) -> str | None:
         in_force = self.limits[self.alternative]
-        self.uploaded += UPLOADS * (what == "transfer/info")
+        self.uploaded += self.uploads * (what == "transfer/info")
         if what == "app/setPreferences":
             self.writes.append(given := json.loads(form["json"]))
-            self.limits[0] = given["up_limit"] // 1024 * 1024
+            limit = given["up_limit"] // 1024 * 1024
+            self.follow(partial(self.limits.__setitem__, 0, limit))
         counters = {"up_info_data": self.uploaded, "dl_info_data": 0, "up_rate_limit": in_force}
         return {
             "app/setPreferences": "",
@@ -171,8 +184,8 @@ class FakeDeluge(Fake):
     def _said(self, method: str, arguments: list[Any]) -> Any:
         if method == "core.set_config":
             self.writes.append(arguments[0])
-            self.config.update(arguments[0])
-        self.uploaded += UPLOADS * (method == "core.get_session_status")
+            self.follow(partial(self.config.update, arguments[0]))
+        self.uploaded += self.uploads * (method == "core.get_session_status")
         counters = {"net.sent_payload_bytes": self.uploaded, "net.recv_payload_bytes": 0}
         return {
             "daemon.info": "2.0.3",
@@ -244,6 +257,9 @@ def _http(fake: Fake) -> socketserver.TCPServer:
             except ConnectionError:
                 self.close_connection = True
                 return
+            while fake.drips:
+                time.sleep(0.3)
+                self.wfile.write(b"H")
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
@@ -257,7 +273,7 @@ def _http(fake: Fake) -> socketserver.TCPServer:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    return _HttpServer(("127.0.0.1", 0), Handler)
+    return _HttpServer((fake.host, 0), Handler)
 
 
 def framed(value: Any) -> bytes:
@@ -266,7 +282,7 @@ def framed(value: Any) -> bytes:
     return HEADER.pack(VERSION, len(body)) + body
 
 
-@functools.cache
+@cache
 def _context() -> ssl.SSLContext:
     """A certificate that nobody signed, as the daemon's."""
     if shutil.which("openssl") is None:

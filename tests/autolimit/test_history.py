@@ -72,6 +72,7 @@ def test_a_run_goes_on_without_its_history(tmp_path: Path) -> None:
     for second in range(70):
         written.status(second * SECOND, status(1e4, MS))
     assert str(folder) in written.failed
+    assert written.failed.endswith("cannot be written: No such file or directory")
 
 
 def test_what_is_no_history_is_said(tmp_path: Path) -> None:

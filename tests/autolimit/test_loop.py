@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.autolimit.test_session import World
+from tests.autolimit.test_session import PLACE, World
 
 from flashcrowd.autolimit import route
 from flashcrowd.autolimit.client import OwnLimits, Reading, Refused
@@ -38,13 +38,11 @@ class Client(World):
 
     def read(self) -> Reading:
         self.asked.append(self.stage.now)
+        self.uploaded += 5000
         return super().read()
 
     def own_limits(self) -> OwnLimits:
         return self.own
-
-    def abort(self) -> None:
-        pass
 
 
 class Probes:
@@ -101,7 +99,7 @@ class Stage(selectors.SelectSelector):
         self.phases: list[str] = []
         self.client = Client()
         self.client.stage = self
-        self.client.memory = Memory("world")
+        self.client.memory = Memory(PLACE)
         self.probes = Probes(self)
         self.loop: Loop
         self.session = Told(
@@ -136,7 +134,7 @@ class Stage(selectors.SelectSelector):
         try:
             loop.run()
         finally:
-            restore(given[0], self.client.memory)
+            restore(given[0], self.client.memory, wait=self.client.wait)
             self.client.memory.close()
             self.close()
 

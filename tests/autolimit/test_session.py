@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,27 @@ from hypothesis import strategies as st
 
 from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.memory import Memory
-from flashcrowd.autolimit.restore import restore
+from flashcrowd.autolimit.orders import Orders
+from flashcrowd.autolimit.restore import Unsure, restore
 from flashcrowd.autolimit.session import Session
 from flashcrowd.autolimit.turn import Said, turn
 
 SECOND = 10**9
+PLACE = f"world of {os.getpid()}"
+"""One process of this machine has a place at a time, whatever its state folder is."""
 
 
 class World:
-    """A client in memory, with a user who is not asked. Its own limits are odd, ours never are."""
+    """A client in memory, with a user who is not asked. Its own limits are odd, ours never are.
 
-    name, place = "World", "world"
+    Attributes:
+        late: seconds after which it follows what it has answered, in order.
+        held: seconds for which the next write is held up on its way, and has no answer.
+        stubborn: it answers, and follows nothing.
+        now: seconds.
+    """
+
+    name, place, peer = "World", "world", None
     memory: Memory
 
     def __init__(self, limit: int | None) -> None:
@@ -30,11 +43,19 @@ class World:
         self.alternative = self.dead = self.stubborn = False
         self.uploaded = 0
         self.saved = limit
+        self.late = self.held = self.now = 0.0
+        self.restored = {limit}
+        self._due: list[tuple[float, bool, int | None]] = []
+        self._unread = False
 
     def read(self) -> Reading:
         self._answer()
-        setting = Setting(self.limit, {"limit": self.limit})
-        return Reading(self.uploaded, 0, setting, self.alternative)
+        if self._unread:
+            self.user, self._unread = self.limit, False
+        return Reading(self.uploaded, 0, self.setting({"limit": self.limit}), self.alternative)
+
+    def setting(self, kept: Mapping[str, Any]) -> Setting:
+        return Setting(kept["limit"], {"limit": kept["limit"]})
 
     def rounded(self, limit: int) -> int:
         return max(limit // 1000, 1) * 1000
@@ -44,31 +65,58 @@ class World:
         assert 1000 <= limit < 2**31
         assert not self.alternative, "the user's alternative speeds are not to be touched"
         assert self.user is None or limit < self.user
-        assert self.limit == self.user or self.limit in self.ours, "the user was overruled"
+        assert self.limit in (*self.restored, self.user, *self.ours), "the user was overruled"
         assert limit in self.ours, "a limit that no state file knows"
-        if not self.stubborn:
-            self.limit = limit
+        self._take(limit)
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         self._answer()
-        self.limit = kept["limit"]
+        self.restored.add(kept["limit"])
+        self._take(kept["limit"])
 
     def own_limits(self) -> OwnLimits:
         return OwnLimits()
+
+    def abort(self) -> None:
+        pass
 
     @property
     def ours(self) -> list[int]:
         return self.memory.ours
 
     def by_hand(self, limit: int | None) -> None:
-        self.limit = self.user = limit
+        """The user sets it. What nobody read before an order came has never been there."""
+        self.limit, self._unread = limit, True
 
     def again(self) -> None:
         """Started again, perhaps with what it had saved some time ago."""
         self.uploaded = 0
         if self.saved in self.ours:
-            self.limit = self.saved
+            self.limit, self._unread = self.saved, False
         self.dead = False
+
+    def wait(self, seconds: float) -> None:
+        """Time goes by."""
+        self.now += seconds
+        for each in [it for it in sorted(self._due, key=lambda it: it[0]) if it[0] <= self.now]:
+            self._due.remove(each)
+            self.limit, self._unread = each[2], False
+
+    @property
+    def finally_user(self) -> int | None:
+        """What the user has set, whether or not it was read."""
+        return self.limit if self._unread else self.user
+
+    def _take(self, limit: int | None) -> None:
+        if held := self.held:
+            self.held = 0.0
+            self._due.append((self.now + held, True, limit))
+            raise Gone("no answer in time")
+        if self.stubborn:
+            return
+        before = max((due for due, held, _ in self._due if not held), default=0.0)
+        self._due.append((max(before, self.now + self.late), False, limit))
+        self.wait(0.0)
 
     def _answer(self) -> None:
         if self.dead:
@@ -78,8 +126,12 @@ class World:
 odd = st.integers(3, 500).map(lambda kilobytes: kilobytes * 1000 + 1)
 steps = st.one_of(
     st.tuples(st.just("tick"), st.integers(0, 300_000)),
+    st.tuples(st.just("busy"), st.integers(1, 8)),
+    st.tuples(st.just("busy"), st.integers(1, 8)),
     st.tuples(st.just("answer"), st.none() | st.integers(0, 20 * SECOND)),
     st.tuples(st.just("by hand"), st.none() | st.just(0) | odd),
+    st.tuples(st.just("late"), st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.5, 3.0, 4.0])),
+    st.tuples(st.just("hold"), st.sampled_from([0.5, 3.0, 7.0, 14.0, 50.0])),
     st.tuples(
         st.sampled_from(["alternative", "die", "save", "again", "stubborn", "kill", "sleep"]),
         st.integers(0, 10**14),
@@ -89,6 +141,8 @@ steps = st.one_of(
         st.just(0),
     ),
 )
+ODD = ("late", "hold", "stubborn", "kill")
+"""Without these nobody is left in doubt. A write may be under way when its process is killed."""
 
 
 @given(
@@ -96,9 +150,9 @@ steps = st.one_of(
     control=st.sampled_from(
         ["autolimit", "autolimit-baseline", "autolimit-gradient", "adaptive-drc-mimd"]
     ),
-    happens=st.lists(steps, max_size=60),
+    happens=st.lists(steps, max_size=40),
 )
-def test_whatever_happens_the_user_has_the_last_word(
+def test_whatever_happens_the_user_has_the_last_word_or_is_told(
     limit: int | None, control: str, happens: list[tuple[str, Any]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:  # fmt: skip
@@ -106,62 +160,85 @@ def test_whatever_happens_the_user_has_the_last_word(
     client: Any = world
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STATE_DIRECTORY", str(tmp_path_factory.mktemp("state")))
-        now = 0
+        patch.setattr("flashcrowd.autolimit.memory.Orders", lambda: Orders(lambda: world.now))
+
+        def back() -> str:
+            return restore(client, world.memory, wait=world.wait, clock=lambda: world.now)
 
         def begin() -> Session:
-            world.memory = Memory("world")
-            if world.memory.had is not None:
-                restore(client, world.memory)
+            world.memory = Memory(PLACE)
+            with contextlib.suppress(Unsure):
+                back()
             return Session(
-                now, world.read(), control=control, reflectors=4, rounded=world.rounded
+                int(world.now * SECOND), world.read(), control=control, reflectors=4,
+                rounded=world.rounded, ours=world.memory.ours,
             )  # fmt: skip
 
-        session = begin()
-        for what, value in happens:
-            now += SECOND
-            if what == "tick":
-                world.uploaded += value
-                order = session.order()
-                try:
-                    said = turn(client, world.memory, order, torrents=False)
-                except Gone as gone:
-                    session.on_silence(now, str(gone))
-                else:
-                    session.on_said(now, said, order)
-                    if not session.written:
-                        world.memory.forget()
-                    elif world.memory.had is not None:
-                        world.memory.keep(session.user.kept, list(session.past))
-                while session.probe(now) is not None:
-                    pass
-            elif what == "answer":
-                session.on_answer(now, now // SECOND % 4, value)
-            elif what == "by hand":
-                world.by_hand(value)
-            elif what == "alternative":
-                world.alternative = not world.alternative
-            elif what == "die":
-                world.dead = True
-            elif what == "save":
-                world.saved = world.limit
-            elif what == "again":
-                world.again()
-            elif what == "stubborn":
-                world.stubborn = not world.stubborn
-            elif what == "sleep":
-                now += value
-                session.on_event(now, "resumed")
-            elif what == "kill" and not world.dead:
-                world.memory.close()
-                session = begin()
+        try:
+            session: Session | None = begin()
+            ticks = ((it,) if it[0] != "busy" else (("busy", 100_000),) * it[1] for it in happens)
+            for number, (what, value) in enumerate(chain.from_iterable(ticks)):
+                world.wait(1.0)
+                if what == "by hand":
+                    # The same limit twice cannot be told from an order of before.
+                    world.by_hand(value and value + 2 * number)
+                elif what == "late":
+                    world.late = value
+                elif what == "hold":
+                    world.held = value
+                elif what == "alternative":
+                    world.alternative = not world.alternative
+                elif what == "die":
+                    world.dead = True
+                elif what == "save":
+                    world.saved = world.limit
+                elif what == "again":
+                    world.again()
+                elif what == "stubborn":
+                    world.stubborn = not world.stubborn
+                elif what == "kill" and not world.dead:
+                    world.memory.close()
+                    try:
+                        session = begin()
+                    except Gone:
+                        session = None  # it refuses to start, and says why
+                now = int(world.now * SECOND)
+                if session is None:
+                    continue
+                if what == "busy":
+                    session.on_answer(now, number % 4, 20_000_000)
+                if what in ("tick", "busy"):
+                    world.uploaded += value
+                    order = session.order(now)
+                    try:
+                        said = turn(client, world.memory, order, torrents=False)
+                    except Gone as gone:
+                        session.on_silence(now, str(gone), order)
+                    else:
+                        session.on_said(now, said, order)
+                        if world.memory.had not in (None, session.user.kept):
+                            world.memory.keep(session.user.kept, session.owner.ours)
+                    while session.probe(now) is not None:
+                        pass
+                elif what == "answer":
+                    session.on_answer(now, now // SECOND % 4, value)
+                elif what == "sleep":
+                    world.wait(value / SECOND)
+                    session.on_event(int(world.now * SECOND), "resumed")
+                elif what[0] == "!":
+                    session.on_event(now, what.removeprefix("!"))
+                status = session.status()
+                assert status.wanted is None or status.wanted > 0 or session.user.limit == 0
+            world.dead = False
+            try:
+                back()
+            except Gone:
+                assert any(what in ODD for what, _ in happens), "a client that does all at once"
             else:
-                session.on_event(now, what.removeprefix("!")) if what[0] == "!" else None
-            status = session.status()
-            assert status.wanted is None or status.wanted > 0 or session.user.limit == 0
-        world.dead = False
-        restore(client, world.memory)
-        world.memory.close()
-    assert world.limit == world.user
+                world.wait(1000.0)
+                assert world.limit == world.finally_user
+        finally:
+            world.memory.close()
 
 
 def test_a_change_by_hand_is_said_and_is_the_ceiling() -> None:
@@ -181,7 +258,7 @@ def test_the_line_is_a_ceiling() -> None:
     session = Session(
         0, reading, control="unlimited", reflectors=1, rounded=lambda limit: limit, line=125_000
     )
-    order = session.order()
+    order = session.order(0)
     assert order is not None
     assert order.limit == 125_000
 
@@ -192,14 +269,14 @@ def test_a_client_that_comes_back_with_an_old_limit_of_ours_is_no_user(
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     world = World(500_001)
     client: Any = world
-    world.memory = Memory("world")
+    world.memory = Memory(PLACE)
     session = Session(
         0, world.read(), control="autolimit-baseline", reflectors=2, rounded=world.rounded
     )
     seen = []
     for second in range(1, 60):
         now = second * SECOND
-        order = session.order()
+        order = session.order(now)
         session.on_said(now, turn(client, world.memory, order, torrents=False), order)
         world.uploaded += world.limit or 0
         while session.probe(now) is not None:
@@ -209,7 +286,6 @@ def test_a_client_that_comes_back_with_an_old_limit_of_ours_is_no_user(
     assert len(seen) > 5, "the limit climbs"
     world.saved = seen[1]
     world.again()
-    assert world.limit not in session.written
     session.on_said(60 * SECOND, turn(client, world.memory, None, torrents=False))
     assert session.user.limit == 500_001
     assert session.remarks == []
@@ -228,7 +304,8 @@ def test_without_answers_the_users_limit_is_in_force(tmp_path: Path) -> None:
         orders = []
         for second in seconds:
             now = second * SECOND
-            if (order := session.order()) is not None:
+            world.uploaded += 10_000
+            if (order := session.order(now)) is not None:
                 orders.append(order.limit)
                 world.limit = world.user if order.limit is None else order.limit
             session.on_said(now, Said(client.read(), done=order is not None), order)

@@ -70,7 +70,7 @@ class History:
                     raise Refused(f"--history {folder}: there is something else in this folder.")
                 atomic.write_json(folder / MANIFEST, {"format": FORMAT, **manifest})
         except (OSError, ResultsError) as error:
-            raise Refused(f"--history {folder}: it cannot be written: {error}.") from None
+            raise Refused(f"--history {folder}: {_why(error)}.") from None
         self._part = 1 + max((int(path.stem[-6:]) for path in parts(folder)), default=0)
 
     def remark(self, now: int, text: str) -> None:
@@ -113,8 +113,15 @@ class History:
                     pq.write_table(pa.Table.from_pylist(self._rows, SCHEMA), path)
             except (OSError, ResultsError) as error:
                 # The limit is what matters; the run goes on without a history.
-                self.failed = str(error)
+                self.failed = _why(error)
             self._written = len(self._rows)
+
+
+def _why(error: OSError | ResultsError) -> str:
+    """In one line; the remedy of results is that of a study."""
+    if isinstance(error, ResultsError):
+        return f"{error.path} {error.what}"
+    return f"it cannot be written: {error.strerror or error}"
 
 
 def parts(folder: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
+import math
 import socket
 import ssl
 import time
@@ -27,6 +28,8 @@ TIMEOUT_S = 5.0
 milliseconds; one that hashes files or swaps may take a second."""
 MOST_BYTES = 16 << 20
 """The longest list of torrents that is read: 0.6 MB are 500 torrents of qBittorrent."""
+ABORTED_S = 0.1
+"""Requests of one turn follow each other within so many seconds."""
 LATE = "no answer in time"
 
 
@@ -88,6 +91,7 @@ class Http:
         self._host, self._port, self._within = host, port, within
         self._tls = ssl.create_default_context() if tls else None
         self._connection: Connection | None = None
+        self._broken_off = -math.inf
         self.peer: str | None = None
         """Whom the last connection led to: `localhost` for this machine, else an address."""
 
@@ -108,7 +112,10 @@ class Http:
         if given or method == "POST":
             fields["content-length"] = str(len(given))
         fields |= {name.lower(): value for name, value in (headers or {}).items()}
-        ends = time.monotonic() + TIMEOUT_S
+        now = time.monotonic()
+        if now < self._broken_off:
+            raise Gone("broken off")
+        ends = now + TIMEOUT_S
         while True:
             try:
                 self.connect(ends)
@@ -173,7 +180,11 @@ class Http:
         return host if self._port == (443 if self._tls else 80) else f"{host}:{self._port}"
 
     def abort(self) -> None:
-        """From another thread, or a signal's handler: break off the request that is under way."""
+        """From another thread, or a signal's handler: break off what is under way.
+
+        That is the request, and one that follows at once.
+        """
+        self._broken_off = time.monotonic() + ABORTED_S
         if (connected := self._connection) is not None:
             connected.abort()
 

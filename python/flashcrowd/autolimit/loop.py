@@ -26,6 +26,8 @@ PERIOD_NS = 10**9
 """How often the client is asked: `RATES_PERIOD` of the controllers."""
 LATE_NS = 12 * 10**9
 """A request that is under way for longer is broken off; its own time-outs should have ended it."""
+LAST_S = 2.0
+"""A request that is under way at the end has so many seconds, and is broken off."""
 WATCH_NS = 5 * 10**9
 """How often route and clocks are looked at."""
 TORRENTS_NS = 60 * 10**9
@@ -117,10 +119,13 @@ class Loop:
 
     def _finish(self) -> None:
         """Waits for what is under way: nothing may reach the client after this."""
-        if self._turn is not None:
+        patience_s = LAST_S
+        while self._turn is not None and not self._turn.answer.done():
             with contextlib.suppress(LateError, Gone, Refused, OSError):
-                self._turn.answer.result(2)
+                self._turn.answer.result(patience_s)
+                break
             self._client.abort()
+            patience_s = 0.5
         self._worker.shutdown(cancel_futures=True)
         self._selector.unregister(self._ears)
         self._ears.close()
@@ -175,7 +180,7 @@ class Loop:
             try:
                 said = under_way.answer.result()
             except Gone as gone:
-                self._session.on_silence(now, str(gone))
+                self._session.on_silence(now, str(gone), under_way.order)
                 self._failures += 1
                 self._next_turn = now + min(PERIOD_NS << min(self._failures, 10), BACK_OFF_NS)
                 return
@@ -190,7 +195,7 @@ class Loop:
                 self._say_own(now, said.own)
         if now >= self._next_turn:
             self._next_turn = now + PERIOD_NS
-            order = self._session.order() if self._memory is not None else None
+            order = self._session.order(now) if self._memory is not None else None
             torrents = now >= self._next_torrents
             if torrents:
                 self._next_torrents = now + TORRENTS_NS
@@ -200,12 +205,10 @@ class Loop:
 
     def _remember(self, memory: Memory) -> None:
         """The state file follows a user who changed the limit."""
-        session = self._session
+        owner = self._session.owner
         try:
-            if not session.written:
-                memory.forget()
-            elif memory.had != session.user.kept:
-                memory.keep(session.user.kept, list(session.past))
+            if memory.had != owner.user.kept:
+                memory.keep(owner.user.kept, owner.ours)
         except OSError as error:
             raise _unwritten(error) from error
 

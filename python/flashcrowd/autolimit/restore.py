@@ -2,47 +2,106 @@
 
 from __future__ import annotations
 
-from flashcrowd.autolimit.client import Client, Gone, Reading
+import contextlib
+import time
+from collections.abc import Callable
+
+from flashcrowd.autolimit.client import Client, Gone, Setting
 from flashcrowd.autolimit.memory import Memory
 
 ATTEMPTS = 2
 """A client that does not answer so often is gone; the next run restores what it had."""
+SETTLE_S = 5.0
+"""A client that follows orders late has so many seconds for each: those of before, and this one."""
+LONGEST_S = 30.0
+"""After so many seconds it is given up, however slowly the client answers."""
+PERIOD_S = 0.25
+UNTOUCHED = "The client's limit was not touched."
 
 
-def restore(client: Client, memory: Memory) -> str:
-    """Set what the user had, unless nothing of ours stands there any more; one line for a person.
+class Unsure(Gone):
+    """The client has what the user had, and may have a limit of ours later."""
+
+
+def restore(
+    client: Client,
+    memory: Memory,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    wait: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
+    """Set what the user had, unless somebody else set something since; one line for a person.
+
+    Nothing is forgotten before the client was seen to have it, with no limit of ours on its way:
+    until then the state file stays, and the next run restores.
+
+    Args:
+        client: the client.
+        memory: what the user had.
+        stopped: whether to give it up.
+        wait: waits so many seconds.
+        clock: seconds that only go forward.
 
     Raises:
-        Gone: the client does not answer, or does not keep it; the state file stays.
-        Refused: the client refuses; the state file stays.
+        Gone: the client does not answer, or does not keep it.
+        Unsure: a limit of ours that the client was given was never seen.
+        Refused: the client refuses, or the state file is damaged.
     """
     if memory.had is None:
-        return "The client's limit was not touched."
-    why = Gone("it does not keep what it is given")
-    touched = False
-    for _ in range(ATTEMPTS):
+        return UNTOUCHED
+    try:
+        user = client.setting(memory.had)
+    except Gone as gone:
+        raise memory.damaged(f"it is damaged ({gone})") from None
+    failures, written, began = 0, False, clock()
+    until = began + SETTLE_S
+    while True:
+        if stopped() or clock() - began > LONGEST_S:
+            raise Gone("given up")
         try:
-            reading = client.read()
-            if not touched and reading.setting.limit not in memory.ours:
-                memory.forget()
-                return f"The client has {told(reading)}, which is not of autolimit: it stays."
-            if reading.setting.kept == memory.had:
-                memory.forget()
-                return f"Restored: {told(reading)}."
-            touched = True
-            client.restore(memory.had)
-            reading = client.read()
-            if reading.setting.kept == memory.had:
-                memory.forget()
-                return f"Restored: {told(reading)}."
-        except Gone as gone:
-            why = gone
-    raise why
+            setting = client.read().setting
+            memory.orders.saw(setting.limit)
+            doubtful = memory.orders.doubtful()
+            back, over = setting.kept == user.kept, clock() >= until
+            strange = not back and setting.limit not in (user.limit, *memory.ours)
+            if not written and not strange and (over if doubtful else not back):
+                client.restore(user.kept)
+                written, until = True, clock() + SETTLE_S
+                continue
+        except Gone:
+            failures += 1
+            if failures >= ATTEMPTS:
+                raise
+            wait(PERIOD_S)
+            continue
+        if not doubtful and (back or (strange and not written)):
+            memory.forget()
+            if back:
+                return f"Restored: {told(setting)}."
+            return f"The client has {told(setting)}, which is not of autolimit: it stays."
+        if strange and not written:
+            # Set by hand since: that is the user's.
+            user = setting
+            with contextlib.suppress(OSError):
+                memory.keep(user.kept, memory.ours)
+        elif over and not back:
+            raise Gone(f"it does not keep what it is given, and has {told(setting)}")
+        elif over:
+            raise Unsure(
+                f"it has {told(setting)}, and was not seen with {in_words(doubtful[-1])}, which "
+                "autolimit gave it and which may still come"
+            )
+        wait(PERIOD_S)
 
 
-def told(reading: Reading) -> str:
+def told(setting: Setting) -> str:
     """The user's limit in words."""
-    limit = reading.setting.limit
+    return in_words(setting.limit)
+
+
+def in_words(limit: int | None) -> str:
+    """A limit in words."""
     if limit is None:
         return "no upload limit"
     return (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import selectors
 import signal
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING
 from flashcrowd.autolimit.client import Client, Gone, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import Audience, Loop, stoppable
-from flashcrowd.autolimit.memory import Memory
+from flashcrowd.autolimit.memory import Damaged, Memory, folders
 from flashcrowd.autolimit.probes import Reflector, Sounder
-from flashcrowd.autolimit.restore import restore, told
+from flashcrowd.autolimit.restore import LONGEST_S, Unsure, restore, told
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.voice import Unheard, Voice
 
@@ -72,7 +73,7 @@ def run(client: Client, wish: Wish, voice: Voice) -> int:
     memory = None
     try:
         version = _met(client)
-        memory = None if wish.dry else Memory(client.place)
+        memory = None if wish.dry else Memory(client.place, client.peer)
         return _run(client, version, memory, wish, voice)
     finally:
         client.close()
@@ -99,15 +100,26 @@ def release(client: Client, voice: Voice) -> int:
     memory = None
     try:
         client.connect()
-        memory = Memory(client.place)
-        voice.say(text := restore(client, memory), event="restored", text=text)
+        memory = Memory(client.place, client.peer)
+        if memory.had is None:
+            looked = " or ".join(str(each) for each in folders())
+            text = (
+                f"Nothing to restore: no run that was killed has left a state file in {looked}; a "
+                "run of another user, or with another STATE_DIRECTORY, has its own."
+            )
+            event = "nothing"
+        else:
+            event, text = _restored(client, memory, lambda: False)
+    except Damaged as damaged:
+        event, text = "not-restored", str(damaged)
     except Gone as gone:
         raise Refused(f"{client.place}: {gone}.") from None
     finally:
         client.close()
         if memory is not None:
             memory.close()
-    return 0
+    voice.say(text, event=event, text=text)
+    return 1 if event == "not-restored" else 0
 
 
 def _run(
@@ -119,13 +131,17 @@ def _run(
 ) -> int:
     try:
         if memory is not None and memory.had is not None:
-            said = restore(client, memory)
+            try:
+                said = restore(client, memory)
+            except Unsure as unsure:
+                # It is known for ours when it comes.
+                said = f"{str(unsure)[:1].upper()}{str(unsure)[1:]}."
             voice.say(f"An earlier run was cut off. {said}", event="recovered", text=said)
         reading = client.read()
     except Gone as gone:
         raise Refused(f"{client.place}: {gone}.") from None
     voice.say(
-        f"{version} at {client.place} has {told(reading)}"
+        f"{version} at {client.place} has {told(reading.setting)}"
         + (", which stays the ceiling" if reading.setting.limit else "")
         + (". Dry run: nothing is changed." if wish.dry else ". Ctrl-C ends it and restores that."),
         event="start",
@@ -151,6 +167,7 @@ def _run(
                 reflectors=len(wish.reflectors),
                 rounded=client.rounded,
                 line=wish.line,
+                ours=[] if memory is None else memory.ours,
             )
             written = _history(wish, version, sounder.way)
             audience = _Chorus([voice] if written is None else [voice, written])
@@ -158,14 +175,15 @@ def _run(
                 client, session, sounder, selector, audience,
                 memory=memory, clock=clock, seconds=wish.seconds,
             )  # fmt: skip
-            with stoppable(loop.stop, SIGNALS):
+            end = _End(client, memory, session, loop)
+            with stoppable(end.ask, SIGNALS):
                 try:
                     why = _until_stopped(loop)
                 except BaseException:
                     # A fault of ours is no reason to leave the client with a limit of ours.
-                    _give_back(client, memory, voice, None)
+                    end.come(voice, None)
                     raise
-                status = _give_back(client, memory, voice, why)
+                status = end.come(voice, why)
             if written is not None:
                 written.flush()
             if written is not None and written.failed:
@@ -201,23 +219,54 @@ def _until_stopped(loop: Loop) -> Refused | None:
     return None
 
 
-def _give_back(client: Client, memory: Memory | None, voice: Voice, why: Refused | None) -> int:
-    """The end: what the user had. It is told afterwards, since nobody may be there to be told."""
-    end = None if memory is None else _restored(client, memory)
-    if why is not None:
-        voice.say(str(why), event="refused", text=str(why))
-    if end is not None:
-        event, text = end
-        voice.say(text, event=event, text=text)
-    return 0 if why is None and (end is None or end[0] == "restored") else 1
+class _End:
+    """The end of a run: the user has what he had, or is told that he has not."""
+
+    def __init__(self, client: Client, memory: Memory | None, session: Session, loop: Loop) -> None:
+        self._client, self._memory, self._session, self._loop = client, memory, session, loop
+        self._asked = 0
+
+    def ask(self) -> None:
+        """A signal: the first one ends the run, the next one also the restoring."""
+        self._asked += 1
+        self._loop.stop()
+        if self._asked > 1:
+            self._client.abort()
+
+    def come(self, voice: Voice, why: Refused | None) -> int:
+        """Gives back what the user had; the exit status.
+
+        It is told afterwards, since nobody may be there to be told.
+        """
+        owner, memory = self._session.owner, self._memory
+        end = None
+        if memory is not None:
+            event, text = _restored(self._client, memory, lambda: self._asked > 1)
+            if owner.user.limit != owner.began.limit:
+                text += f" It was changed meanwhile; at the start it was {told(owner.began)}."
+            if owner.disputed:
+                event = "not-restored"
+                text += " Something else changes it again and again, so that it may not be yours."
+            end = event, text
+        if why is not None:
+            voice.say(str(why), event="refused", text=str(why))
+        if end is not None:
+            voice.say(end[1], event=end[0], text=end[1])
+        return 0 if why is None and (end is None or end[0] == "restored") else 1
 
 
-def _restored(client: Client, memory: Memory) -> tuple[str, str]:
+def _restored(client: Client, memory: Memory, stopped: Callable[[], bool]) -> tuple[str, str]:
     """What came of giving it back: an event, and a line for people."""
+    late = threading.Timer(LONGEST_S, client.abort)
+    late.start()
     try:
-        return "restored", restore(client, memory)
+        return "restored", restore(client, memory, stopped=stopped)
+    except Damaged as damaged:
+        return "not-restored", str(damaged)
     except (Gone, Refused) as error:
         return "not-restored", (
-            f"Could not restore what the client had: {error} "
+            f"Could not restore what the client had: {str(error).rstrip('.')}. "
             f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
         )
+    finally:
+        late.cancel()

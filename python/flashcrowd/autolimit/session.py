@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flashcrowd import _core
 from flashcrowd.autolimit.client import MOST, Reading, Setting
+from flashcrowd.autolimit.owner import Owner
 from flashcrowd.autolimit.turn import Order, Said
 
 CONTROL = "autolimit"
@@ -16,10 +17,6 @@ GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""
 MUTE_NS = 60 * 10**9
 """Without any answer to a probe for so long, nothing is known of the line any more."""
-STUBBORN = 3
-"""A client that did not keep our limit so often in a row does not take limits."""
-PAST = 20
-"""So many limits of ours are remembered."""
 RATE_SPAN_NS = 5 * 10**9
 """Rates are shown over so long: clients renew their counters every second or two."""
 
@@ -55,11 +52,7 @@ class Session:
     """A controller and its client.
 
     Attributes:
-        user: what the user wants the client to have, restored at the end.
-        written: the last two limits that were ordered, of which one may stand in the client; empty
-            if none does.
-        past: limits that were ordered, the latest last: a client that was started again, or lost
-            its power, may come back with any of them.
+        owner: whose the client's limit is.
         remarks: what a person should know, oldest first; the reader takes them out.
     """
 
@@ -73,6 +66,7 @@ class Session:
         rounded: Callable[[int], int],
         line: int | None = None,
         settings: str | None = None,
+        ours: Sequence[int] = (),
     ) -> None:
         """Begins.
 
@@ -84,6 +78,7 @@ class Session:
             rounded: what the client makes of a limit.
             line: what the line carries, in bytes per second, if that is known.
             settings: in what the controller differs from its defaults, as a JSON object.
+            ours: limits that an earlier run ordered.
 
         Raises:
             ValueError: there is no such controller, or it has no such settings.
@@ -92,16 +87,12 @@ class Session:
         self._control = _core.UploadController(
             control, now, reflectors, _bps(reading.setting.limit), settings
         )
-        self.user: Setting = reading.setting
-        self.written: list[int] = []
-        self.past: deque[int] = deque(maxlen=PAST)
-        self.remarks: list[str] = []
+        self.owner = Owner(reading.setting, ours)
+        self.remarks = self.owner.remarks
         self._reading = reading
         self._counted: deque[tuple[int, int, int]] = deque()
         self._silent_since: int | None = None
         self._down = False
-        self._misses = 0
-        self._kept = True
         self._base: dict[int, int] = {}
         self._delay: int | None = None
         # A controller that probes knows nothing before the first answer: without a way to any
@@ -128,11 +119,17 @@ class Session:
             else:
                 self.remarks.append("alternative speeds are off: autolimit goes on")
                 self._control.on_event(now, "resumed")
-        self._judge(reading, restarted, order if said.done else None)
+        if restarted:
+            self.owner.again()
+        if order is not None and said.done:
+            self.owner.told(now, order.limit, True)
+        self.owner.saw(now, reading.setting)
         self._take(now, reading)
 
-    def on_silence(self, now: int, why: str) -> None:
-        """The client did not answer."""
+    def on_silence(self, now: int, why: str, order: Order | None = None) -> None:
+        """The client did not answer; the order may have come to it."""
+        if order is not None:
+            self.owner.told(now, order.limit, False)
         if self._silent_since is None:
             self._silent_since = now
         if not self._down and now - self._silent_since >= GONE_NS:
@@ -178,22 +175,30 @@ class Session:
         """When `probe` is to be asked again."""
         return self._control.deadline_ns
 
-    def order(self) -> Order | None:
+    @property
+    def user(self) -> Setting:
+        """What the user wants the client to have, restored at the end."""
+        return self.owner.user
+
+    def order(self, now: int) -> Order | None:
         """What the client is to be told now, if anything; from here on it may stand there."""
-        seen = self._reading.setting.limit
-        if not self.active or self.user.limit == 0 or not self._kept:
+        seen, user = self._reading.setting.limit, self.owner.user
+        if not self.active or self.owner.disputed or not self.owner.free(now):
             return None
-        wanted = None if self._blind else self._wanted()
-        if wanted is None or (self.user.limit is not None and wanted >= self.user.limit):
-            if seen == self.user.limit:
-                return None
-            return Order(None, seen, self.user.kept, tuple(self.past))
-        wanted = self._rounded(wanted)
-        if wanted == seen:
+        wanted = self._ours()
+        if seen == (user.limit if wanted is None else wanted):
             return None
-        self.written = [*self.written[-1:], wanted]
-        self.past.append(wanted)
-        return Order(wanted, seen, self.user.kept, tuple(self.past))
+        self.owner.order(wanted)
+        return Order(wanted, seen, user.kept, tuple(self.owner.ours))
+
+    def _ours(self) -> int | None:
+        """The limit that we want, as the client rounds it; None for the user's."""
+        user = self.owner.user.limit
+        if self._blind or user == 0 or not self.owner.obeyed:
+            return None
+        wanted = self._wanted()
+        wanted = None if wanted is None else self._rounded(wanted)
+        return None if wanted is None or (user is not None and wanted >= user) else wanted
 
     def status(self) -> Status:
         """What there is to be shown."""
@@ -204,7 +209,9 @@ class Session:
             phase, reason = "suspended", "alternative speeds are on"
         elif self.user.limit == 0:
             phase, reason = "suspended", "your client is set to upload nothing"
-        elif not self._kept:
+        elif self.owner.disputed:
+            phase, reason = "suspended", "something else sets the limit"
+        elif not self.owner.obeyed:
             phase, reason = "suspended", "the client does not keep the limits that it is given"
         elif self._mute:
             phase, reason = "suspended", "no probe is answered, and nothing is known of the line"
@@ -234,33 +241,6 @@ class Session:
         limits = [self._line, self.user.limit, None if bps is None else max(bps // 8, 1)]
         known = [limit for limit in limits if limit is not None]
         return min(*known, MOST) if known else None
-
-    def _judge(self, reading: Reading, restarted: bool, told: Order | None) -> None:
-        """Whether the limit is the user's, one of ours, or somebody changed it."""
-        limit = reading.setting.limit
-        kept = told is None or limit == (self.user.limit if told.limit is None else told.limit)
-        if not kept:
-            self._misses += 1
-        elif told is not None:
-            self._misses, self._kept = 0, True
-        if self._misses >= STUBBORN and self._kept:
-            self._kept = False
-            self.remarks.append(
-                "the client does not keep the limits that it is given: only watching"
-            )
-        if limit in self.written:
-            return
-        if restarted and limit is not None and limit in self.past:
-            self.written = [limit]
-            return
-        if limit != self.user.limit:
-            shown = "no limit" if limit is None else f"{limit / 1e3:g} kB/s"
-            self.remarks.append(
-                f"the limit was changed in the client to {shown}: autolimit goes no higher, "
-                "and leaves it so at the end"
-            )
-        self.user = reading.setting
-        self.written = []
 
     def _take(self, now: int, reading: Reading) -> None:
         if self._counted and (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.autolimit.client import Client, OwnLimits, Reading
+from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Reading
 from flashcrowd.autolimit.memory import Memory
 
 
@@ -55,14 +55,28 @@ def turn(client: Client, memory: Memory | None, order: Order | None, torrents: b
     """
     done = False
     if order is not None and memory is not None:
-        before = client.read()
+        before = _read(client, memory)
         if before.setting.limit != order.seen or before.alternative:
             return Said(before)
-        if order.limit is None:
-            client.restore(order.user)
-        else:
-            memory.keep(order.user, list(order.written))
-            client.write(order.limit)
+        try:
+            if order.limit is None:
+                memory.orders.write(client.setting(order.user).limit)
+                client.restore(order.user)
+            else:
+                memory.keep(order.user, order.written)
+                memory.orders.write(order.limit)
+                client.write(order.limit)
+        except Gone:
+            memory.hold()
+            raise
+        memory.orders.answered()
         done = True
-    reading = client.read()
+    reading = _read(client, memory)
     return Said(reading, done, client.own_limits() if torrents else None)
+
+
+def _read(client: Client, memory: Memory | None) -> Reading:
+    reading = client.read()
+    if memory is not None:
+        memory.orders.saw(reading.setting.limit)
+    return reading

@@ -1,0 +1,117 @@
+"""Whose the limit of a client is: the user's, or one of ours that came soon, late, or again.
+
+A limit that we ordered is never the user's, whenever it is seen: a client may take a second for it,
+a proxy may hold a write up, and a client that lost its power comes back with an old one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from flashcrowd.autolimit.client import Setting
+
+PAST = 1000
+"""So many different limits of ours are remembered."""
+APPLY_NS = 5 * 10**9
+"""A client has so long to follow an order before another one is tried."""
+STUBBORN = 3
+"""A client that did not follow so many orders in a row does not take limits."""
+LATE_NS = 60 * 10**9
+"""A limit of the user's that we gave back may come to the client so late."""
+MANY = 5
+"""So many changes by others within a minute are no person's."""
+
+
+class Owner:
+    """What is known of one client's limit.
+
+    Attributes:
+        user: what the user wants the client to have.
+        began: what the client had when all began.
+        ours: limits that were ordered, each once, the last one last.
+        obeyed: whether the client follows orders.
+        disputed: whether something else sets limits again and again.
+        remarks: what a person should know, oldest first; the reader takes them out.
+    """
+
+    def __init__(self, setting: Setting, ours: Sequence[int] = ()) -> None:
+        """Begins with what the client has; `ours` are limits of an earlier run."""
+        self.user = self.began = setting
+        self.ours = list(ours)
+        self.obeyed, self.disputed = True, False
+        self.remarks: list[str] = []
+        self._ordered: tuple[int | None, int] | None = None
+        self._misses = 0
+        self._given: list[tuple[int | None, int, bool]] = []
+        self._changes: deque[int] = deque(maxlen=MANY)
+
+    def order(self, limit: int | None) -> None:
+        """A limit is about to be ordered; None for the user's."""
+        if limit is None:
+            return
+        if limit in self.ours:
+            self.ours.remove(limit)
+        self.ours = [*self.ours[-PAST + 1 :], limit]
+
+    def told(self, now: int, limit: int | None, answered: bool) -> None:
+        """An order has come to the client, or may have if it was not answered."""
+        self._ordered = (self.user.limit if limit is None else limit, now)
+        if limit is None:
+            self._given.append((self.user.limit, now, answered))
+
+    def free(self, now: int) -> bool:
+        """Whether there may be another order: the last one was followed, or its time is over."""
+        if self._ordered is not None and now - self._ordered[1] >= APPLY_NS:
+            self._miss()
+        return self._ordered is None
+
+    def again(self) -> None:
+        """The client was started again: what it was ordered before is over."""
+        self._ordered = None
+
+    def saw(self, now: int, setting: Setting) -> None:
+        """The client has this."""
+        limit = setting.limit
+        if self._ordered is not None and limit == self._ordered[0]:
+            self._ordered, self._misses = None, 0
+        self._given = [
+            (given, at, answered)
+            for given, at, answered in self._given
+            if now - at < LATE_NS and not (answered and limit == given == self.user.limit)
+        ]
+        if limit in self.ours or any(limit == it[0] for it in self._given):
+            return
+        if limit != self.user.limit:
+            self._ordered = None
+            self._changed(now, limit)
+        elif self.ours:
+            return  # the same limit in words that may be left from ours
+        self.user = setting
+
+    def _miss(self) -> None:
+        """The last order was not followed in time."""
+        self._ordered = None
+        self._misses += 1
+        if self._misses >= STUBBORN and self.obeyed:
+            self.obeyed = False
+            self.remarks.append(
+                "the client does not keep the limits that it is given: only watching"
+            )
+
+    def _changed(self, now: int, limit: int | None) -> None:
+        """Somebody else has set a limit."""
+        if self.disputed:
+            return
+        shown = "no limit" if limit is None else f"{limit / 1e3:g} kB/s"
+        self.remarks.append(
+            f"the limit was changed in the client to {shown}: autolimit goes no higher, "
+            "and leaves it so at the end"
+        )
+        self._changes.append(now)
+        if len(self._changes) == MANY and now - self._changes[0] < LATE_NS:
+            self.disputed = True
+            self.remarks.append(
+                "something else changes the limit again and again (another autolimit?): only "
+                "watching"
+            )
