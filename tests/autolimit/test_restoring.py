@@ -97,6 +97,23 @@ def test_one_client_has_one_autolimit_by_all_its_names_and_folders(tmp_path: Pat
         assert fake.session["speed-limit-up-enabled"] is False
 
 
+def test_a_client_that_uploads_nothing_is_left_alone(tmp_path: Path) -> None:
+    fake = FakeQBittorrent()
+    fake.uploads = 0
+    with served(fake), running(fake.url, tmp_path) as autolimit:
+        autolimit.until("status", lambda said: said["reason"] == "for something to upload")
+        time.sleep(3)
+        assert fake.writes == []
+        fake.uploads = 50_000
+        autolimit.limited()
+        # The limit stays when there is nothing any more.
+        fake.uploads, limit = 0, fake.limits[0]
+        time.sleep(3)
+        assert 0 < limit <= fake.limits[0] < USER
+        assert autolimit.end(signal.SIGTERM) == 0
+        assert fake.limits[0] == USER
+
+
 def test_a_limit_by_hand_that_equals_one_of_before_is_the_users() -> None:
     world = World(500_001)
     client: Any = world

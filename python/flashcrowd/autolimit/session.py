@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from flashcrowd import _core
 from flashcrowd.autolimit.client import MOST, Reading, Setting
+from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner
 from flashcrowd.autolimit.turn import Order, Said
 
@@ -67,6 +68,7 @@ class Session:
         line: int | None = None,
         settings: str | None = None,
         ours: Sequence[int] = (),
+        waits: bool = True,
     ) -> None:
         """Begins.
 
@@ -79,6 +81,7 @@ class Session:
             line: what the line carries, in bytes per second, if that is known.
             settings: in what the controller differs from its defaults, as a JSON object.
             ours: limits that an earlier run ordered.
+            waits: whether a controller that probes begins when the client uploads, not before.
 
         Raises:
             ValueError: there is no such controller, or it has no such settings.
@@ -100,6 +103,8 @@ class Session:
         self._blind = self._control.deadline_ns is not None
         self._mute_since: int | None = None
         self._mute = False
+        # Nothing to upload harms nobody, and the next peer is not to begin with a few kB/s.
+        self._idle = waits and self._blind
         self._take(now, reading)
 
     # What happens.
@@ -194,7 +199,7 @@ class Session:
     def _ours(self) -> int | None:
         """The limit that we want, as the client rounds it; None for the user's."""
         user = self.owner.user.limit
-        if self._blind or user == 0 or not self.owner.obeyed:
+        if self._blind or self._idle or user == 0 or not self.owner.obeyed:
             return None
         wanted = self._wanted()
         wanted = None if wanted is None else self._rounded(wanted)
@@ -217,9 +222,11 @@ class Session:
             phase, reason = "suspended", "no probe is answered, and nothing is known of the line"
         elif self._blind:
             phase, reason = "waiting", "for the first answer to a probe"
+        elif self._idle:
+            phase, reason = "waiting", "for something to upload"
         up, down = self._rates()
         limit = self._reading.setting.limit
-        wanted = self.user.limit if self._blind else self._wanted()
+        wanted = self.user.limit if self._blind or self._idle else self._wanted()
         return Status(up, down, limit, wanted, self._delay, decided, threshold, phase, reason)
 
     def _hear(self, now: int, answered: bool) -> None:
@@ -251,6 +258,8 @@ class Session:
         while now - self._counted[0][0] > RATE_SPAN_NS and len(self._counted) > 2:
             self._counted.popleft()
         self._reading = reading
+        if self._idle and (self._rates()[0] or 0.0) >= LEAST:
+            self._idle = False
         if self.active:
             limit = _bps(reading.setting.limit)
             self._control.on_rates(now, reading.uploaded, reading.downloaded, limit)

@@ -251,6 +251,7 @@ class Controller:
                 reflectors=len(self._reflectors),
                 rounded=self._interface.rounded,
                 settings=json.dumps(settings),
+                waits=False,  # a simulated one begins with its client, too
             )
             self._loop = loop = Loop(
                 self._interface, session, sounder, selector, self,
