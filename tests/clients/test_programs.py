@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.clients import testbed
 
+from flashcrowd.autolimit import http
 from flashcrowd.clients import (
     PROGRAMS,
     ClientFailed,
@@ -21,7 +22,6 @@ from flashcrowd.clients import (
     process,
     programs,
     refusals,
-    rpc,
     tables,
 )
 from flashcrowd.clients.place import entered
@@ -211,7 +211,7 @@ def test_what_a_killed_program_keeps_outside_of_its_folder_goes(tmp_path: Path):
 def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     testbed.needs("aria2")
     monkeypatch.setattr(daemon, "HUNG_S", 1.0)
-    monkeypatch.setattr(rpc, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(http, "TIMEOUT_S", 0.3)
     with testbed.bridged(3) as places:
         swarm = _began(places, tmp_path / "r", "aria2", "aria2")
         try:
@@ -253,7 +253,7 @@ def test_a_client_that_does_not_end_is_killed_and_its_run_counts(
 ):
     testbed.needs("aria2")
     monkeypatch.setattr(process, "GRACE_S", 0.3)
-    monkeypatch.setattr(rpc, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(http, "TIMEOUT_S", 0.3)
     with testbed.bridged(3) as places:
         swarm = _began(places, tmp_path / "r", "aria2", "aria2")
         try:

@@ -16,6 +16,7 @@ from tests.download.test_download import Call
 
 import flashcrowd
 from flashcrowd.download import FetchError, Unusable
+from flashcrowd.download.nested import Nested
 
 DATA = content(10_000)
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -222,3 +223,29 @@ def test_an_address_is_sent_as_it_is_encoded_once(tmp_path):
         *("/%C3%A9", "/%C3%A9", "/a/%C3%A9?%C3%A9=%20&x=%7C", "/file"),
     ]
     assert targets[-1][1] == "localhost"
+
+
+class Dripping:
+    """The outer connection of one within TLS: a record that never ends, byte by byte."""
+
+    said = iter(b"\x16\x03\x03\x40\x00" + bytes(16 << 10))
+
+    def gettimeout(self) -> float:
+        return 0.3
+
+    def settimeout(self, seconds: float) -> None:
+        pass
+
+    def sendall(self, data: bytes) -> None:
+        pass
+
+    def recv(self, most: int) -> bytes:
+        time.sleep(0.01)
+        return bytes([next(self.said)])
+
+
+def test_tls_in_tls_that_drips_ends_in_time():
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        Nested(Dripping(), ssl.create_default_context(), "host")  # type: ignore[arg-type]
+    assert time.monotonic() - began < 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 import xmlrpc.client
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from flashcrowd.autolimit.client import Gone
 from flashcrowd.clients.place import Place, entered
 
 TIMEOUT_S = 5.0
+"""For the whole of an answer over SCGI; `http.TIMEOUT_S` is that over HTTP."""
 
 
 class RpcError(Exception):
@@ -97,10 +99,18 @@ class Scgi:
         fields = f"CONTENT_LENGTH\0{len(body)}\0SCGI\x001\0".encode()
         message = b"%d:%s,%s" % (len(fields), fields, body)
         try:
+            ends = time.monotonic() + TIMEOUT_S
+            answer = bytearray()
             with self._connected() as connection:
                 connection.sendall(message)
                 connection.shutdown(socket.SHUT_WR)
-                answer = b"".join(iter(lambda: connection.recv(65536), b""))
+                while piece := connection.recv(65536):
+                    answer += piece
+                    if len(answer) > http.MOST_BYTES:
+                        raise OSError("an answer without end")
+                    if (left_s := ends - time.monotonic()) <= 0:
+                        raise TimeoutError("timed out")
+                    connection.settimeout(left_s)
             _, _, text = answer.partition(b"\r\n\r\n")
             (value,), _ = xmlrpc.client.loads(text)
         except xmlrpc.client.Fault as fault:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+NEVER_S = 1e6
+"""In the place of no timeout."""
 RECORD = 16 << 10
 """Bytes that are taken from the outer connection at a time, at most."""
 
@@ -19,6 +22,7 @@ class Nested:
     def __init__(self, outer: ssl.SSLSocket, tls: ssl.SSLContext, name: str) -> None:
         self._outer = outer
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._until = time.monotonic() + (outer.gettimeout() or NEVER_S)
         self._inner = tls.wrap_bio(self._in, self._out, server_hostname=name)
         self._pass(self._inner.do_handshake)
 
@@ -29,6 +33,10 @@ class Nested:
                 result = call()
             except ssl.SSLWantReadError:
                 self._flush()
+                # Of all records that it takes, and not of each.
+                if (left_s := self._until - time.monotonic()) <= 0:
+                    raise TimeoutError("timed out") from None
+                self._outer.settimeout(left_s)
                 data = self._outer.recv(RECORD)
                 if data:
                     self._in.write(data)
@@ -56,6 +64,7 @@ class Nested:
 
     def settimeout(self, seconds: float) -> None:
         """How long a call may wait."""
+        self._until = time.monotonic() + seconds
         self._outer.settimeout(seconds)
 
     def fileno(self) -> int:

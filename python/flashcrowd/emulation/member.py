@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 
 from flashcrowd.emulation.card import card
@@ -46,15 +47,23 @@ def parsed(text: str) -> tuple[str, int]:
 def line(connection: socket.socket) -> bytes:
     """A line, and nothing of what comes behind it: that is for somebody else.
 
+    All of it has to come within the connection's timeout.
+
     Raises:
         OSError: there is none.
     """
-    said = b""
+    said, patience_s = b"", connection.gettimeout()
+    ends = None if patience_s is None else time.monotonic() + patience_s
     while not said.endswith(b"\n"):
+        if ends is not None:
+            if (left_s := ends - time.monotonic()) <= 0:
+                raise TimeoutError("timed out")
+            connection.settimeout(left_s)
         byte = connection.recv(1)
         if not byte or len(said) > _LONGEST:
             raise OSError("the connection ended")
         said += byte
+    connection.settimeout(patience_s)
     return said[:-1]
 
 
