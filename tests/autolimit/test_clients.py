@@ -156,7 +156,20 @@ def test_any_address_is_read_or_refused(text: str) -> None:
         )
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(Refused, match="--password-file") as refused:
-        Address.parse("qbittorrent://me:geheim@host:8080")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "qbittorrent://me:geheim@host:8080",
+        "qbittorrent://me:a/geheim@host:8080",
+        "qbittorrent://me:a@geheim@host:8080",
+        "qbittorrent:me:geheim@host",
+        "qbittorrent:/me:geheim@host",
+        "vuze://me:geheim@host",
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Address.parse(text)
     assert "geheim" not in str(refused.value)
+    with pytest.raises(Refused, match="--password-file"):
+        Address.parse("qbittorrent://me:geheim@host:8080")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -83,9 +84,9 @@ class Address:
 
 
 def _without_password(text: str) -> str:
-    """What may be shown of what was given."""
-    head, slashes, rest = text.partition("://")
-    authority, slash, path = rest.partition("/")
-    user, at, host = authority.rpartition("@")
-    user = user.partition(":")[0]
-    return visible(f"{head}{slashes}{user}{at}{host}{slash}{path}")
+    """What may be shown of what was given: of all before the last @ the scheme and the user."""
+    before, at, place = text.rpartition("@")
+    scheme, slashes, user = before.partition("://")
+    if not slashes:
+        scheme, slashes, user = before.partition(":")[0], ":" if ":" in before else "", ""
+    return visible(f"{scheme}{slashes}{re.split('[:/]', user)[0]}{at}{place}")
