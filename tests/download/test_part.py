@@ -1,5 +1,6 @@
-"""The note of a part says what is on the disk, and never more: power may fail at any instant."""
+"""What a part keeps is what it says: power may fail at any instant, and a disk be full."""
 
+import errno
 import json
 import os
 import random
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flashcrowd.download import Unusable
 from flashcrowd.download import part as parts
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part, Source
@@ -66,3 +68,35 @@ def test_the_note_names_nothing_that_was_not_flushed(
     kept = {byte for begin, end in part.ranges for byte in range(begin, end)}
     assert noted
     assert noted[-1] == kept or not kept
+
+
+@pytest.mark.parametrize(
+    ("length", "validator", "kept"),
+    [
+        (LENGTH, Validator('"1"', strong=True), True),
+        (None, Validator('"1"', strong=True), False),
+        (LENGTH, Validator(), False),
+    ],
+)
+def test_a_full_disk_says_whether_the_next_call_goes_on(
+    length: int | None,
+    validator: Validator,
+    kept: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(fd: int, data: Any, at: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    part = Part(tmp_path / "big.iso")
+    part.begin(Source("http://a/big.iso", validator, length))
+    part.write(0, b"some bytes")
+    monkeypatch.setattr(parts.os, "pwrite", full)
+    with pytest.raises(Unusable, match="it goes on" if kept else "it begins anew, as the server"):
+        part.write(100, b"more")
+    part.close()
+    assert part.note.exists() == kept
+    with_what_came = Part(tmp_path / "big.iso")
+    with_what_came.resume("http://a/big.iso")
+    assert with_what_came.ranges.bytes == (10 if kept else 0)
+    with_what_came.close()

@@ -408,3 +408,28 @@ def test_parts_that_contradict_each_other_make_no_file(tmp_path):
     with replying(reply) as url, pytest.raises(FetchError):
         Call(url, tmp_path / "file", tries=2).run()
     assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(
+    ("of_head", "of_get", "used"),
+    [
+        ('ETag: "v1"\r\n', 'ETag: "v1"\r\n', True),
+        ("", "", False),
+        ('ETag: "v1"\r\n', "", False),
+        ("", 'ETag: "v1"\r\n', False),
+    ],
+)
+def test_a_digest_of_a_head_is_used_or_said_not_to_be(of_head, of_get, used, tmp_path):
+    digest = f"Repr-Digest: sha-256=:{b64encode(SHA).decode()}:\r\n".encode()
+    size = f"Content-Length: {len(DATA)}\r\n\r\n".encode()
+
+    def answer(method, target, fields):
+        if method == "HEAD":
+            return OK + of_head.encode() + digest + size
+        return OK + of_get.encode() + size + DATA
+
+    with replying(answer) as url:
+        call = Call(url, tmp_path / "file")
+        fetched = call.run()
+    assert bool(fetched.verified) == used
+    assert any("digest is not used" in line for line in call.said) != used

@@ -253,6 +253,11 @@ class Download:
         self._resident = fields.runs(answer.fields.get("resident-ranges", ""))
         digest = fields.repr_digest(answer.fields)
         if digest is not None or not validator.same(self._said_of):
+            if digest is None and self._said is not None:
+                self._tell(
+                    "an earlier answer's digest is not used: nothing says that this one is of the "
+                    "same version"
+                )
             self._said, self._said_of = digest, validator
         where = fields.link(answer.fields, "describedby", "application/json", answer.url)
         # Digests of another host say nothing about the bytes of this one.

@@ -207,7 +207,7 @@ class Part:
                 count = os.pwrite(self.fd, view, at)
                 at, view = at + count, view[count:]
         except OSError as error:
-            raise _unwritable(self.path, error) from error
+            raise _unwritable(self.path, error, kept=self._worth) from error
 
     def drop(self, start: int, end: int) -> None:
         """Bytes that are wrong: they are missing again."""
@@ -375,12 +375,13 @@ def _flush_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _unwritable(path: Path, error: OSError | ValueError) -> FetchError:
+def _unwritable(path: Path, error: OSError | ValueError, kept: bool = True) -> FetchError:
     if not isinstance(error, OSError):
         return Unusable(f"{str(path)!r}: is no name of a file ({error})")
     why = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Unusable(f"{path}: {why}; make room and give the command again, it goes on")
+        then = "goes on" if kept else "begins anew, as the server says no length or version"
+        return Unusable(f"{path}: {why}; make room and give the command again, it {then}")
     if error.errno == errno.ELOOP:
         return Unusable(f"{path}: is a symbolic link; remove it, or name another -o")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
