@@ -196,13 +196,26 @@ def test_fractions_may_be_in_percent_and_in_nothing_else(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("comment", "said"),
-    [("# rows: many\n", "a whole number of rows"), ("# rows: 4\n# Rows: 5\n", "another")],
+    [
+        ("# rows: many\n", "a whole number of rows"),
+        ("# rows: 4\n# Rows: 5\n", "another"),
+        ("# rows = 4\n", "a comment `# rows: 4`"),
+        ("#row 4\n", "a comment `# rows: 4`"),
+        ("# rows=4\n", "a comment `# rows: 4`"),
+        ("# 4 rows\n", "a comment `# rows: 4`"),
+    ],
 )
 @each_kind
 def test_a_comment_about_rows_says_one_number(
     kind: str, comment: str, said: str, tmp_path: Path
 ) -> None:
     assert said in refused(kind, comment + KINDS[kind], tmp_path)
+
+
+@pytest.mark.parametrize("comment", ["# rows of a table\n", "# 4 rows of seats\n", "# 4\n"])
+def test_other_comments_are_free(comment: str, tmp_path: Path) -> None:
+    kind = next(iter(KINDS))
+    warned(study(kind, comment + KINDS[kind], tmp_path, rows=ROWS))
 
 
 @each_kind

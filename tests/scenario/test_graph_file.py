@@ -519,8 +519,14 @@ OTHER = '<key id="k" for="all" attr.name="{}"/>'
          "delay of 1 of 1 nodes, 1 × group [...] in the graph, 1 × port [...] in a node, 1 × table "
          "in the file"),
         (odd(keys=FIVE.replace("edge", "all").replace("latency", "delay")), "1 × default delay"),
+        (odd(keys=KEY.format(""), edge='<data key="k"> </data>'), "empty latency of 1 of 1 edges"),
+        ('graph [ node [ id 0 ] edge [ source 0 target 0 packet_loss "" ] ]',
+         "empty packet_loss of 1 of 1 edges"),
+        (odd(edge="10 ms"), "1 × text in an edge"),
+        (odd(node="<desc/>10 Mbit"), "1 × text in a node"),
+        (odd(graph="10 ms"), "1 × text in the graph"),
     ],
-    ids=range(12),
+    ids=range(17),
 )  # fmt: skip
 def test_what_is_not_read_is_told_and_counted(tmp_path: Path, text: str, said: str) -> None:
     assert said in read_and_told(text, tmp_path)[1]

@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _LONGEST_NUMBER = 40
 _COLUMN = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*(?:\[\s*(?P<unit>[^\[\]]+?)\s*\]\s*)?")
 _ROWS = re.compile(r"#\s*rows\s*:\s*(?P<count>.*?)\s*", re.IGNORECASE)
+_NEARLY = re.compile(r"#\s*(?:rows?\b[\s=:]*(?P<after>[0-9]+)|(?P<before>[0-9]+)\s+rows?)\s*", re.I)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -176,6 +177,9 @@ def data_file(path: Path, most: int) -> DataFile:
 def _said(comment: str, before: int | None, place: str) -> int | None:
     match = _ROWS.fullmatch(comment)
     if match is None:
+        if nearly := _NEARLY.fullmatch(comment):
+            meant = f"a comment `# rows: {nearly['after'] or nearly['before']}`"
+            raise UnitError(meant, f"{place} has {shown(comment)}")
         return before
     count = match["count"]
     if not (count.isascii() and count.isdigit() and len(count) < 10):

@@ -289,6 +289,9 @@ class _Map:
                 places = f"{len(of_kind)} {kind}s" if kind != "graph" else "the graph"
                 for name in data.keys() - ignored:
                     count[f"{visible(name)[:40]} of {{}}{places}"] += 1
+                for name in (data.keys() & _READ[kind]) - {"label"}:
+                    if not str(data[name]).strip():
+                        count[f"empty {name} of {{}}{places}"] += 1
         known = {name for names in (*_READ.values(), *_SAYS_NOTHING.values()) for name in names}
         for name in self._graph.usual.keys() - known:
             count[f"default {visible(name)[:40]}"] += 1

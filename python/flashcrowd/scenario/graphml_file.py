@@ -162,6 +162,7 @@ class _Reader:
         usual = {kind: dict(self._usual(kind)) for kind in ("graph", "node", "edge")}
         self._found.attributes = self._attributes(graph, "the graph", usual["graph"])
         self._rest_of_tag(graph, "the graph")
+        self._text(graph, "the graph")
         for part in graph:
             kind = _local(part)
             if kind == "node":
@@ -229,9 +230,15 @@ class _Reader:
 
     def _rest(self, element: Element, place: str) -> None:
         self._rest_of_tag(element, place)
+        self._text(element, place)
         for part in element:
             if _local(part) not in ("data", "desc"):
                 self._unread(part, place)
+
+    def _text(self, element: Element, place: str) -> None:
+        """A text beside the parts of an element is none of its values."""
+        if any((it or "").strip() for it in (element.text, *(part.tail for part in element))):
+            self._found.unread[f"text in {place}"] += 1
 
     def _rest_of_tag(self, element: Element, place: str) -> None:
         for name in element.attrib.keys() - _OF_XML[_local(element)]:
