@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -46,12 +47,29 @@ def explain(
     places = dict.fromkeys(one.text for one in found)
     if len(places) > 1 and len(found) > 1:
         wide = max(map(len, places))
-        for one in found:
-            print(f"{one.text:<{wide}}  {one.meaning}")
+        for line in dict.fromkeys(f"{one.text:<{wide}}  {one.meaning}" for one in found):
+            print(line)
+        return 0
+    if len(found) > 1 and all(one.is_tag for one in found):
+        print(_kinds(found))
         return 0
     for number, one in enumerate(found):
         print(("\n" if number else "") + _explained(one, several=len(found) > 1))
     return 0
+
+
+def _kinds(found: Sequence[Key]) -> str:
+    """The key that says which table stands at its place: all of them, one a line."""
+    words = {one.allowed[0]: one.about for one in found}
+    wide = max(map(len, words))
+    rows = [("meaning", found[0].meaning)]
+    rows += zip(
+        ("allowed", *("" for _ in words)),
+        (f"{word:<{wide}}  {about}".rstrip() for word, about in words.items()),
+        strict=False,
+    )
+    rows.append(("example", f"{found[0].text} = {next(iter(words))}"))
+    return "\n".join([found[0].text, *(f"  {label:<8} {text}" for label, text in rows)])
 
 
 def _explained(key: Key, several: bool) -> str:

@@ -145,7 +145,10 @@ class _MapFile(Table):
 
 MaybeTopology = Annotated[
     Topology | None,
-    shorthand("file", Topology | _MapFile | str),
+    shorthand(
+        "file",
+        Topology | _MapFile | Annotated[str, Field(examples=["map.graphml", "map.gml"])],
+    ),
     Word("none"),
 ]
 """A map: the path of its file, a table, or "none"."""

@@ -57,7 +57,18 @@ class Key:
     @property
     def meaning(self) -> str:
         """What it is about."""
-        return " ".join(descriptions(self.table).get(self.name, "").split())
+        said = " ".join(descriptions(self.table).get(self.name, "").split())
+        return said or ("Which kind of table this is." if self.is_tag else "")
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it says which of several kinds of table stands at a place."""
+        return tag_of(self.table) == self.name
+
+    @property
+    def about(self) -> str:
+        """What the table is that has it, in one sentence."""
+        return (getdoc(self.table) or "").split("\n")[0]
 
     @property
     def of(self) -> str:
@@ -255,7 +266,9 @@ def _described(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[str]:
         yield f"a table of names, each with {values}"
     elif origin in (list, tuple):
         items = [" or ".join(dict.fromkeys(_described(it))) for it in arguments if it is not ...]
-        yield "a list of " + ", ".join(dict.fromkeys(items))
+        count = f" of {len(items)}" if origin is tuple and ... not in arguments else ""
+        each = f", each {items[0]}" if len(set(items)) == 1 else f": {', then '.join(items)}"
+        yield f"a list{count}{each}"
     elif isinstance(annotation, type) and annotation is not type(None):
         yield _of_class(annotation, metadata)
 
@@ -312,6 +325,9 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> Any:
         for it in limits:
             text = text if it.low <= text <= it.high else it.high  # type: ignore[assignment]
         return text
+    if annotation is str:
+        texts = [it.examples for it in metadata if isinstance(it, FieldInfo) and it.examples]
+        return texts[0][0] if texts else None
     if annotation is bool:
         return True
     if annotation is int:
