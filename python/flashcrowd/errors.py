@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import traceback
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,9 @@ FAILED = 1
 
 MISSING = "(missing)"
 """The value of a problem whose key is not there."""
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+"""What a terminal takes for a command (ECMA-48): colours, moves, titles."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,11 @@ def is_plain(char: str) -> bool:
 def visible(text: str) -> str:
     """A text in which each character that is not plain is shown as its code."""
     return "".join(char if is_plain(char) else _code(char) for char in text)
+
+
+def shown_line(line: str) -> str:
+    """What a line of a program shows: without colours, after the last return to its begin."""
+    return visible(_ESCAPE.sub("", line).rpartition("\r")[2].replace("\t", " "))
 
 
 def _code(char: str) -> str:

@@ -367,3 +367,17 @@ def test_a_program_that_writes_for_ever_fills_no_disk(
     finally:
         program.kill()
     assert log.read_bytes()[:3] != b"\0\0\0", "there is no hole before what it goes on with"
+
+
+def test_last_lines_are_plain_text(tmp_path: Path):
+    log = tmp_path / "log"
+    log.write_bytes(
+        b"\x1b[1;31mERROR\x1b[0m - \x1b]0;title\x07Exception\tcaught\n"
+        b"[#1 0B/1MB]\r[#1 1MB/1MB]\n"
+        b"bell \x07, \xff\n"
+    )
+    assert process.last_lines(log) == [
+        "ERROR - Exception caught",
+        "[#1 1MB/1MB]",
+        "bell \\u0007, \ufffd",
+    ]

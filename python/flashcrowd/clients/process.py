@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flashcrowd.clients.place import Place, entered
+from flashcrowd.errors import shown_line
 from flashcrowd.signals import how_it_ended
 
 _DYING_S = 0.5
@@ -134,7 +135,7 @@ class Process:
 def last_lines(log: Path) -> list[str]:
     """The end of a file that a program writes; nothing while there is none."""
     try:
-        with log.open("r", errors="replace") as lines:
-            return [line.rstrip() for line in collections.deque(lines, LAST_LINES)]
+        with log.open("r", errors="replace", newline="\n") as lines:
+            return [shown_line(line.rstrip()) for line in collections.deque(lines, LAST_LINES)]
     except OSError:
         return []

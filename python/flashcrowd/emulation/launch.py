@@ -16,7 +16,7 @@ from typing import IO, Any, Literal
 from flashcrowd.emulation import taps
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
-from flashcrowd.errors import Cancelled, EngineError
+from flashcrowd.errors import Cancelled, EngineError, shown_line
 from flashcrowd.signals import how_it_ended
 
 LAB = "flashcrowd.emulation.lab"
@@ -144,7 +144,8 @@ def messages(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
 def last_lines(errors: IO[bytes]) -> list[str]:
     """What a process said last of errors."""
     errors.seek(0)
-    return errors.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
+    said = errors.read().decode(errors="replace").rstrip("\n").split("\n")
+    return [shown_line(line) for line in said[-_LAST_LINES:]] if said != [""] else []
 
 
 def _attend(
