@@ -1,6 +1,7 @@
 """Folders side by side: points by their values, runs by their seeds, versions in words."""
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,6 +157,18 @@ def test_a_measure_that_one_folder_lacks_is_named(swarm: Callable) -> None:
     found = compare_sides([Side.of(full, "full"), Side.of(bare, "bare")])
     assert any("is not there in bare" in notice for notice in found.notices)
     assert all("ping" not in measure.name for measure in found.measures)
+
+
+def test_a_measure_that_a_folder_lacks_as_its_runs_stalled_says_so(swarm: Callable) -> None:
+    full, cut = swarm(), swarm()
+    stalled = pa.array(["stalled"] * cut.tables["runs"].num_rows)
+    place = cut.tables["runs"].column_names.index("outcome")
+    cut.tables["runs"] = cut.tables["runs"].set_column(place, "outcome", stalled)
+    cut.tables["pings"] = cut.tables["pings"].slice(0, 0)
+    found = compare_sides([Side.of(full, "full"), Side.of(cut, "cut")])
+    told = [notice for notice in found.notices if "is not there in cut" in notice]
+    assert told
+    assert all(re.search(r"\(([0-9]+) of \1 runs stalled\)\.$", notice) for notice in told), told
 
 
 def test_where_somebody_looked_the_intervals_and_the_test_are_those_of_all_looks(

@@ -13,6 +13,7 @@ from flashcrowd.report.compare_match import AXIS, Merged
 from flashcrowd.report.compare_side import Side
 from flashcrowd.report.equivalence import LEVEL, Equivalence, equivalence
 from flashcrowd.report.headline import headline
+from flashcrowd.report.lacking import how_many
 from flashcrowd.report.measures import Measure, all_measures
 from flashcrowd.report.points import Axis, Point, Points, points_of
 from flashcrowd.report.statistics import Estimate
@@ -83,10 +84,17 @@ class Pairs:
         """Measures that some folders have and others do not, in words."""
         found = []
         for measure in self._found:
-            lacking = self._lacking(measure)
+            lacking = [f"{name}{self._why(name)}" for name in self._lacking(measure)]
             if lacking:
                 found.append(f"{measure.name} is not there in {' and '.join(lacking)}.")
         return found
+
+    def _why(self, folder: str) -> str:
+        """What may be the reason that a folder lacks a measure: how its runs ended."""
+        runs = [run for point in self.points.points if self.folder(point) == folder
+                for run in point.runs]  # fmt: skip
+        ended = how_many([run for run in runs if run.unfinished], len(runs))
+        return f" ({ended})" if ended else ""
 
     @property
     def notices(self) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from flashcrowd.report import wording
 from flashcrowd.report.measure import Measure
-from flashcrowd.report.points import Point, Points
+from flashcrowd.report.points import Point, Points, Run
 
 #: Where more would be named, they are counted.
 _MOST_NAMES = 3
@@ -38,10 +38,14 @@ def share(measure: Measure, point: Point) -> str:
     return f"{wording.number(per_cent, 1 if per_cent < 10 else 0)} %"
 
 
-def _runs(measure: Measure, point: Point) -> str:
-    runs = measure.lacking(point)
+def how_many(runs: Sequence[Run], every: int) -> str:
+    """How many runs of how many did not end as planned, and how: "8 of 8 runs stalled"."""
     kinds = dict.fromkeys(_HOW.get(run.outcome, "cut off") for run in runs)
-    return f"{len(runs)} of {len(point.runs)} runs {' or '.join(kinds)}" if runs else ""
+    return f"{len(runs)} of {every} runs {' or '.join(kinds)}" if runs else ""
+
+
+def _runs(measure: Measure, point: Point) -> str:
+    return how_many(measure.lacking(point), len(point.runs))
 
 
 def _listed(where: Sequence[str]) -> str:
