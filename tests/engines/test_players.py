@@ -83,7 +83,7 @@ def test_what_a_program_cannot_is_refused_by_name(
         assert found == []
     else:
         assert [said in line for line in found] == [True]
-        assert found[0].startswith("workloads[0] (bulk): ")
+        assert found[0].startswith("workloads.bulk: ")
 
 
 def test_a_limit_that_the_timeline_sets_is_one_too(tmp_path: Path) -> None:

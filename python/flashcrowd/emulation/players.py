@@ -11,6 +11,7 @@ from flashcrowd.clients import PROGRAMS
 from flashcrowd.clients.client import Found
 from flashcrowd.emulation.bottleneck import most_bytes
 from flashcrowd.emulation.flow import Flow, FlowJob
+from flashcrowd.plan.place import study_place
 
 KERNEL = "kernel"
 """This kernel's TCP."""
@@ -80,7 +81,7 @@ def player(transfer: Mapping[str, Any]) -> Player:
 def refusals(plan: Mapping[str, Any], index: int) -> Iterator[str]:
     """Why the program of a transfer cannot play it, with what would make it possible."""
     transfer = plan["workloads"][index]
-    where = f"workloads[{index}] ({transfer['name']})"
+    where = study_place("workloads", transfer)
     named = transfer.get("program")
     if named is not None and named not in PLAYERS:
         yield f"{where}: program {named!r} is none of {', '.join(PLAYERS)}"
@@ -112,9 +113,9 @@ def space(plan: Mapping[str, Any]) -> int:
 
 def missing(plan: Mapping[str, Any]) -> Iterator[str]:
     """The programs of a plan's transfers that this machine does not have, with the remedy."""
-    for index, transfer in enumerate(plan["workloads"]):
+    for transfer in plan["workloads"]:
         if transfer["kind"] == "transfer" and transfer["flows"]:
             chosen = player(transfer)
             if chosen.name not in OURS and chosen.found() is None:
-                where = f"workloads[{index}] ({transfer['name']})"
+                where = study_place("workloads", transfer)
                 yield f"{where}: {chosen.name} is not installed; {chosen.remedy}"

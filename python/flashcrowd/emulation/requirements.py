@@ -11,6 +11,7 @@ from flashcrowd.emulation import call, echo, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
 from flashcrowd.emulation.web import LEAST_REQUEST
+from flashcrowd.plan.place import study_place
 
 KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
 """Workloads that real programs play so far."""
@@ -32,7 +33,7 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         )
     flows = 0
     for index, workload in enumerate(plan["workloads"]):
-        where = f"workloads[{index}] ({workload['name']})"
+        where = study_place("workloads", workload)
         kind = workload["kind"]
         if kind not in KINDS:
             yield (
@@ -64,7 +65,7 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         config = plan["stacks"][index]
         for difference in stack.differences(config):
             yield (
-                f"stacks[{index}] ({config['name']}): {difference} cannot be set in this kernel; "
+                f"{study_place('stacks', config)}: {difference} cannot be set in this kernel; "
                 f'take base = "{stack.BASE}" with one of {", ".join(stack.CONTROLLERS)}'
             )
     yield from stack.conflicts(plan)
@@ -75,11 +76,12 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
                 "with --engine simulation"
             )
     if plan["measures"].get("packets_ns"):
-        for index, workload in enumerate(plan["workloads"]):
+        for workload in plan["workloads"]:
             if workload["kind"] == "transfer" and "utp" in (workload["transport"] or {}):
                 yield (
-                    f"measures: packets are those of the kernel's TCP; workloads[{index}] "
-                    f"({workload['name']}) goes over uTP; take measures.capture in its place"
+                    "measures: packets are those of the kernel's TCP; "
+                    f"{study_place('workloads', workload)} goes over uTP; take measures.capture "
+                    "in its place"
                 )
 
 
@@ -127,10 +129,10 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
 
 def undivided(plan: Mapping[str, Any]) -> Iterator[str]:
     """What of a plan several nodes cannot play together, with what would make it possible."""
-    for index, workload in enumerate(plan["workloads"]):
+    for workload in plan["workloads"]:
         if workload["kind"] == "origin":
             yield (
-                f"workloads[{index}] ({workload['name']}): a content server and its clients are on "
+                f"{study_place('workloads', workload)}: a content server and its clients are on "
                 "one node; play the run on one"
             )
     for name in ("capture", "packets_ns"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd.scenario import paths
@@ -11,6 +12,11 @@ from flashcrowd.scenario import paths
 _SAID = re.compile(r"(?:plan: )?(?P<place>[a-z0-9_]+(?:\.[a-z0-9_]+|\[[0-9]+\])*): (?P<what>.+)")
 _STEP = re.compile(r"([a-z0-9_]+)|\[([0-9]+)\]")
 _UNIT = re.compile(r"\b([a-z][a-z0-9_]*?)_(?:ns|bytes|bps)\b")
+
+
+def study_place(table: str, item: Mapping[str, Any]) -> str:
+    """Where a study has an item of a list of its plan: `workloads.talk`."""
+    return paths.join([table, item["name"]])
 
 
 def in_study(said: str, plan_json: str) -> str:
