@@ -68,6 +68,22 @@ def test_a_line_that_is_no_field_is_named(line, before):
     assert repr(line) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("long", "lines", "said"),
+    [
+        (60_000, 1, ""), (66_000, 1, "a line of more than 65.5 kB"),
+        (60_000, 4, ""), (60_000, 5, "head has more than 262 kB"), (1000, 400, "more than 262 kB"),
+    ],
+)  # fmt: skip
+def test_heads_are_bounded_by_line_and_in_all(long, lines, said):
+    text = OK + (b"A: " + b"x" * long + b"\r\n") * lines + b"\r\n"
+    if said:
+        with pytest.raises(Broken, match=said):
+            read_head(stream(text))
+    else:
+        assert read_head(stream(text)).status == 200
+
+
 def test_a_folded_line_without_a_field_before_it_is_no_field():
     with pytest.raises(Broken, match="no field: ' a: b'"):
         said(OK + b" a: b\r\n\r\n")

@@ -153,6 +153,20 @@ fn hints_are_what_is_in_memory() {
     assert_eq!(client.ask("HEAD", "/f", &[]).fields.get("resident-ranges"), None);
 }
 
+#[test]
+fn hints_are_bounded() {
+    const EXTENT: usize = 1 << 17;
+    let file = contents(80 * EXTENT, 9);
+    let stand = Stand::with(&[("f", &file)], json!({"origin": {"memory_bytes": 1 << 24}}));
+    let mut client = Client::connect(stand.address);
+    for place in 0..40 {
+        let at = 2 * place * EXTENT;
+        client.ask("GET", "/f", &[("Range", &format!("bytes={at}-{at}"))]);
+    }
+    let answer = client.ask("HEAD", "/f", &[("Prefer", "resident-ranges")]);
+    assert_eq!(answer.field("resident-ranges").split(',').count(), 32);
+}
+
 /// Many at once with little memory: everybody has every byte, and the disk was read for all of them together.
 #[test]
 fn a_crowd_shares_what_is_read() {

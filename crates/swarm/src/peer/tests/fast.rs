@@ -117,6 +117,23 @@ fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_wh
     assert_eq!(said(&mut seed, second, request(other, 0)), [reject(other)]);
 }
 
+/// `peer_connection::incoming_request`: whoever asks on is left.
+#[test]
+fn an_allowed_piece_is_served_three_times_while_choked_and_no_more() {
+    let mut seed = libtorrent(Role::Seed, |p| p.choker.slots = crate::profile::Slots::Fixed(1));
+    let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
+    said(&mut seed, first, Message::Interested);
+    let (second, _) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
+    said(&mut seed, second, Message::Interested);
+    let [piece, _] = allowed(2)[..] else { panic!("two pieces") };
+    let block = Message::Piece { piece, begin: 0, length: 1000 };
+    for _ in 0..3 * seed.peer.block_map.torrent().blocks(0) {
+        assert_eq!(said(&mut seed, second, request(piece, 0)), [block.clone()]);
+    }
+    assert_eq!(said(&mut seed, second, request(piece, 0)), []);
+    assert!(!seed.conns.contains_key(&second));
+}
+
 #[test]
 fn a_choke_rejects_what_is_queued_and_requests_that_crossed_it_are_forgiven_for_two_seconds() {
     let mut seed = libtorrent(Role::Seed, |p| p.limiter.quota.low_watermark = 1);
