@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("promises.toml")
 
 PROMISES = re.compile(
-    r"\b(?:never|always|at most|no more than|exit status|status (?:is )?[0-9]"
+    r"^bound \||\b(?:never|always|at most|no more than|exit status|status (?:is )?[0-9]"
     r"|within (?:about )?(?:a|one|two|three|half a|[0-9][0-9.,]*) (?:m?s|second|minute|hour)s?)\b",
     re.IGNORECASE,
 )
@@ -26,6 +26,9 @@ or papers do, advice, the meaning of a setting, a rule that the simulation imita
 WORDS = 3
 """A part of a sentence that is shorter does not say which one it is."""
 
+_COLUMNS = ("exit status", "bound")
+"""Columns whose rows promise something."""
+
 _FENCE = re.compile(r"```|~~~")
 _ITEM = re.compile(r"\s*(?:[-*]|[0-9]+\.) ")
 _LINK = re.compile(r"(?<=\])\([^)]*\)")
@@ -35,7 +38,7 @@ _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*]))\s+(?=[*_`\"(\[]*[A-Z0-9`~])")
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a page, and the rows of its tables; no code, no headings.
 
-    Each row of a table with a column "exit status" is about one.
+    Each row of a table with a column "exit status" or "bound" is about one.
     """
     paragraph: list[str] = []
     fenced = False
@@ -52,7 +55,7 @@ def sentences(text: str) -> Iterator[str]:
             if not row or fenced:
                 table = None
             elif table is None:
-                table = "exit status " if "exit status" in line else ""
+                table = next((f"{it} " for it in _COLUMNS if f"| {it} |" in line), "")
             elif "---" not in line:
                 yield table + " ".join(line.split())
             if not item:

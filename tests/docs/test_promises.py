@@ -27,6 +27,7 @@ HERE = "tests/docs/test_promises.py::test_a_part_of_a_sentence_names_it"
         ("It ends within 10 s.", {}, "has no test for"),
         ("| a | b |\n| --- | --- |\n| c | exit status 2 |", {}, "has no test for '| c | exit"),
         ("| exit status |\n| --- |\n| 2 |", {}, "has no test for 'exit status | 2 |'"),
+        ("| a | bound |\n| --- | --- |\n| b | 1 MB |", {}, "has no test for 'bound | b | 1 MB |'"),
         ("- It takes at most\n  two.", {}, "has no test for 'It takes at most two.'"),
         (
             "It never ends.",
