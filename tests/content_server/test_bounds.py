@@ -1,15 +1,17 @@
-"""What clients make a server hold: memory and descriptors of a real process, whatever is asked of it, and of how much."""
+"""What clients make a server hold: memory and descriptors of a real process."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -81,7 +83,8 @@ def served(directory: Path, *options: str) -> Iterator[Server]:
             said = [process.stderr.readline() for _ in range(3)]
             where = re.search(r"http://(\S+):(\d+)/ ", said[0])
             metrics = re.search(r"http\S+/metrics", said[2])
-            assert where and metrics, said
+            assert where is not None, said
+            assert metrics is not None, said
             yield Server(process, (where[1], int(where[2])), metrics[0])
         finally:
             process.kill()
@@ -101,7 +104,7 @@ def test_versions_of_a_file_leave_nothing(tmp_path: Path) -> None:
         before = server.memory()
         for second in range(200):
             os.utime(file, (second, second))
-            assert server.pipelined(["HEAD /upload"] * 2) == [200, 200]
+            assert server.pipelined(["HEAD /upload", "GET /upload?digests"]) == [200, 202]
             if second % 10 == 0:
                 server.get("/upload", "Range: bytes=0-0")
                 assert server.metric("files") <= 1
@@ -121,3 +124,54 @@ def test_files_leave_nothing_when_what_was_read_of_them_goes(tmp_path: Path) -> 
         # Only those of which something is in memory: 16 extents of a MiB at most.
         assert server.metric("files") <= 16
         assert server.memory() - before < 60 * MB
+
+
+def test_digests_wait_as_paths_in_a_queue_with_an_end(tmp_path: Path) -> None:
+    # The longest first: it would keep all others waiting.
+    sparse(tmp_path / "long", 1 << 42)
+    for number in range(3000):
+        (tmp_path / f"{number}").write_bytes(b"%d" % number)
+    with served(tmp_path) as server:
+        assert server.pipelined(["GET /long?digests"]) == [202]
+        before = server.memory()
+        asked = [f"GET /{number}?digests" for number in range(3000)]
+        statuses = server.pipelined(asked * 4)
+        assert set(statuses) <= {200, 202, 503}
+        assert server.metric("digests_waiting") <= 1024
+        assert server.metric("digests_bytes") <= 32 << 20
+        assert server.memory() - before < 60 * MB
+        assert server.descriptors() < 60
+        # The others have their turns meanwhile.
+        whole = b""
+        for _ in range(200):
+            whole = server.get("/7?digests")
+            if whole.startswith(b"HTTP/1.1 200 "):
+                break
+            time.sleep(0.1)
+        assert whole.endswith(b'"whole":"%s"}' % hashlib.sha256(b"7").hexdigest().encode())
+
+
+def test_texts_are_held_in_pieces_for_those_who_take_nothing(tmp_path: Path) -> None:
+    for number in range(2000):
+        (tmp_path / f"{number:05}{'n' * 240}").touch()
+    # Digests of 4.4 MB.
+    sparse(tmp_path / "large", 1 << 36)
+    with served(tmp_path, "--listing") as server, ExitStack() as connections:
+        page = server.get("/")
+        before = server.memory()
+        for _ in range(300):
+            connection = connections.enter_context(socket.create_connection(server.at, 60))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+        time.sleep(3)
+        # A page of its connection, and what the library keeps of it.
+        assert server.memory() - before < 300 * 0.2 * MB
+        seen: list[bytes] = []
+        while True:
+            assert len(page) < 66_000
+            seen += re.findall(rb'href="\./(\d+)n+"', page)
+            more = re.search(rb'rel="next" href="\.(/\?after=[^"]+)"', page)
+            if more is None:
+                break
+            page = server.get(more[1].decode())
+    assert seen == [b"%05d" % number for number in range(2000)]

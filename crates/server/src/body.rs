@@ -5,6 +5,7 @@ use crate::multipart::Framing;
 use crate::open_file::OpenFile;
 use crate::outcome::Ending;
 use crate::ranges;
+use crate::text::Text;
 use bytes::Bytes;
 use flashcrowd_origin::Failure;
 use http_body::{Frame, SizeHint};
@@ -19,8 +20,8 @@ use std::task::{Context, Poll};
 /// The body of an answer.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Some bytes.
-    Text(Option<Bytes>),
+    /// Nothing, or bytes that are no file's.
+    Text(Text),
     /// Ranges of a file.
     File(Box<FileBody>),
 }
@@ -180,7 +181,9 @@ impl http_body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let body = match self.get_mut() {
-            Body::Text(text) => return Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Body::Text(text) => {
+                return Poll::Ready(text.next().map(|piece| Ok(Frame::data(piece))));
+            }
             Body::File(body) => body,
         };
         match body.poll_ready(context) {
@@ -199,16 +202,14 @@ impl http_body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Body::Text(text) => text.is_none(),
+            Body::Text(text) => text.left() == 0,
             Body::File(body) => body.ended && body.ready.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Body::Text(text) => {
-                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
-            }
+            Body::Text(text) => SizeHint::with_exact(text.left()),
             Body::File(body) => match body.length {
                 Some(length) => SizeHint::with_exact(length - body.gone),
                 None => SizeHint::default(),

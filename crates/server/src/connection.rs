@@ -288,7 +288,7 @@ impl Visit {
             None => hall.service.answer(request, &exchange).await,
             Some(full) => {
                 hall.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
-                let text = "too much at once\n".into();
+                let text = "too much at once\n".to_owned();
                 let mut answer = text_answer(full.status(), "text/plain", text, &exchange);
                 answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
                 answer

@@ -138,6 +138,8 @@ pub(crate) struct Overview {
     /// Bytes that sockets have taken without a copy, and bytes of memory given up to the kernel for that.
     pub(crate) uncopied: (u64, u64),
     pub(crate) pace: Option<PaceReport>,
+    /// Files whose digests are not done, and bytes of memory for those that are.
+    pub(crate) digests: (usize, u64),
 }
 
 impl Desk {
@@ -419,6 +421,7 @@ impl Desk {
             memory_allocated: state.allocated,
             uncopied: self.memory_file.counts(),
             pace: self.disk.pace(),
+            digests: (0, 0),
         }
     }
 }

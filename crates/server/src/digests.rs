@@ -1,19 +1,38 @@
+use crate::clock::Clock;
 use crate::desk::Desk;
 use crate::download::Download;
 use crate::open_file::{OpenFile, Version};
+use crate::target::Root;
+use crate::text::Text;
+use bytes::Bytes;
+use flashcrowd_base::{Span, Time};
+use flashcrowd_origin::Failure;
+use rustix::io::Errno;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Semaphore;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::task::spawn_blocking;
 
 /// Blocks of a file at most: larger files have larger blocks.
 const MAX_BLOCKS: u64 = 1 << 16;
 /// Bytes of a block at least.
 const BLOCK: u64 = 1 << 20;
-/// Files whose digests are kept; the one that was asked for longest ago goes.
-const MAX_FILES: usize = 256;
+/// Memory for the digests of files that are done; those that were asked for longest ago go.
+pub(crate) const MAX_KEPT: u64 = 32 << 20;
+/// Memory for the digests of files that are being read or wait for it, when they will be done; more files are refused.
+pub(crate) const MAX_WAITING: u64 = 32 << 20;
+/// What a file counts beside its digests, more than it takes: so a thousand files are the most, however small they are.
+pub(crate) const ENTRY: u64 = 32 << 10;
+/// Bytes of a file that are read before others have their turn.
+const TURN: u64 = 64 << 20;
+/// Who has not asked for so long has left: others may have the place.
+const PRESENCE: Span = Span::from_secs(60);
+/// How long a file is not tried again that the disk could not read.
+const FAILED: Span = Span::from_secs(60);
 
 /// The digests of a file, and of its blocks.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,86 +48,293 @@ pub(crate) enum Progress {
     /// So many bytes are done.
     Computing(u64),
     Ready(Arc<Digests>),
+    /// The disk could not read the file a moment ago.
+    Failed,
+    /// There is no place for one more file that waits.
+    Full,
 }
 
+/// A file whose digests were asked for.
 #[derive(Debug)]
 struct Entry {
     version: Version,
-    /// When it was asked for last, counted.
-    asked: u64,
-    done: Arc<AtomicU64>,
-    digests: Option<Arc<Digests>>,
+    name: Arc<Path>,
+    asked: Time,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It waits for its next turn, or has it: so many bytes are done, and what they came to.
+    Waiting(Arc<AtomicU64>, Option<Box<Partial>>),
+    Ready(Arc<Digests>),
+    /// When the disk could not read it.
+    Failed(Time),
+}
+
+impl Entry {
+    /// Memory that it takes at most.
+    fn bytes(&self) -> u64 {
+        let blocks = self.version.length.div_ceil(block_bytes(self.version.length));
+        ENTRY + 32 * blocks
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting(..))
+    }
 }
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// How often one was asked for.
-    asked: u64,
     /// By device and inode.
     of: BTreeMap<(u64, u64), Entry>,
+    /// Those that wait for their turn.
+    queue: VecDeque<(u64, u64)>,
+    /// A task reads.
+    works: bool,
 }
 
-/// The digests of files, each computed when it is first asked for, one file at a time: as a client of the origin that takes its
-/// blocks in order, so that what the disk brings for it serves others as well.
+impl Entries {
+    /// Memory of those that wait, or of the others.
+    fn bytes(&self, waiting: bool) -> u64 {
+        self.of.values().filter(|entry| entry.is_waiting() == waiting).map(Entry::bytes).sum()
+    }
+
+    /// Of those that wait, or of the others, the one that was asked for longest ago.
+    fn oldest(&self, waiting: bool) -> Option<((u64, u64), Time)> {
+        let entries = self.of.iter().filter(|(_, entry)| entry.is_waiting() == waiting);
+        entries.map(|(key, entry)| (*key, entry.asked)).min_by_key(|(_, asked)| *asked)
+    }
+
+    fn remove(&mut self, key: (u64, u64)) {
+        self.of.remove(&key);
+        self.queue.retain(|other| *other != key);
+    }
+
+    /// Takes one more that waits, if there is a place or somebody has left.
+    fn admit(&mut self, key: (u64, u64), entry: Entry, now: Time) -> bool {
+        self.remove(key);
+        while self.bytes(true) + entry.bytes() > MAX_WAITING {
+            match self.oldest(true) {
+                Some((left, asked)) if now.since(asked) > PRESENCE => self.remove(left),
+                _ => return false,
+            }
+        }
+        self.of.insert(key, entry);
+        self.queue.push_back(key);
+        true
+    }
+
+    fn trim(&mut self) {
+        while self.bytes(false) > MAX_KEPT {
+            let Some((oldest, _)) = self.oldest(false) else { return };
+            self.remove(oldest);
+        }
+    }
+}
+
+/// The digests of files, computed when they are asked for, one file at a time and each for a turn: as a client of the origin that takes
+/// its blocks in order, so that what the disk brings for it serves others as well. A file that waits is a path, and no open file.
 #[derive(Debug)]
 pub(crate) struct DigestBook {
+    desk: Arc<Desk>,
+    root: Arc<Root>,
+    direct: bool,
+    clock: Clock,
     entries: Mutex<Entries>,
-    turn: Semaphore,
 }
 
 impl DigestBook {
-    pub(crate) fn new() -> Arc<DigestBook> {
-        Arc::new(DigestBook { entries: Mutex::default(), turn: Semaphore::new(1) })
+    pub(crate) fn new(desk: &Arc<Desk>, root: &Arc<Root>, direct: bool) -> Arc<DigestBook> {
+        let (desk, root) = (Arc::clone(desk), Arc::clone(root));
+        Arc::new(DigestBook {
+            desk,
+            root,
+            direct,
+            clock: Clock::started(),
+            entries: Mutex::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The whole file's digest, if it is known.
     pub(crate) fn whole(&self, version: &Version) -> Option<[u8; 32]> {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = entries.of.get(&(version.device, version.inode))?;
-        let digests = entry.digests.as_ref().filter(|_| entry.version == *version)?;
-        Some(digests.whole)
+        let entries = self.lock();
+        let entry = entries.of.get(&version.key()).filter(|entry| entry.version == *version)?;
+        match &entry.state {
+            State::Ready(digests) => Some(digests.whole),
+            _ => None,
+        }
     }
 
-    /// What is known of a file; what is not is begun with.
-    pub(crate) fn ask(self: &Arc<Self>, desk: &Arc<Desk>, file: &Arc<OpenFile>) -> Progress {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.asked += 1;
-        let asked = entries.asked;
-        let key = (file.version.device, file.version.inode);
-        if let Some(entry) = entries.of.get_mut(&key)
-            && entry.version == file.version
-        {
-            entry.asked = asked;
-            return match &entry.digests {
-                Some(digests) => Progress::Ready(Arc::clone(digests)),
-                None => Progress::Computing(entry.done.load(Relaxed)),
-            };
-        }
-        let done = Arc::new(AtomicU64::new(0));
-        let entry = Entry { version: file.version, asked, done: Arc::clone(&done), digests: None };
-        entries.of.insert(key, entry);
-        if entries.of.len() > MAX_FILES {
-            let oldest = entries.of.iter().min_by_key(|(_, entry)| entry.asked);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                entries.of.remove(&oldest);
+    /// Files that wait or are being read, and bytes of memory for digests that are done.
+    pub(crate) fn counts(&self) -> (usize, u64) {
+        let entries = self.lock();
+        (entries.of.values().filter(|entry| entry.is_waiting()).count(), entries.bytes(false))
+    }
+
+    /// What is known of a file; what is not is put into the queue.
+    pub(crate) fn ask(self: &Arc<Self>, file: &OpenFile) -> Progress {
+        let (now, key) = (self.clock.now(), file.version.key());
+        let mut entries = self.lock();
+        if let Some(entry) = entries.of.get_mut(&key).filter(|it| it.version == file.version) {
+            entry.asked = now;
+            match &entry.state {
+                State::Ready(digests) => return Progress::Ready(Arc::clone(digests)),
+                State::Waiting(done, _) => return Progress::Computing(done.load(Relaxed)),
+                State::Failed(when) if now.since(*when) < FAILED => return Progress::Failed,
+                State::Failed(_) => {}
             }
         }
-        let (book, desk, file) = (Arc::clone(self), Arc::clone(desk), Arc::clone(file));
-        tokio::spawn(async move {
-            let Ok(_turn) = book.turn.acquire().await else { return };
-            let digests = digest(&desk, &file, &done).await.map(Arc::new);
-            let mut entries = book.entries.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(entry) = entries.of.get_mut(&key)
-                && entry.version == file.version
-            {
-                match digests {
-                    Some(digests) => entry.digests = Some(digests),
-                    // It could not be read, or has changed: whoever asks again begins again.
-                    None => drop(entries.of.remove(&key)),
-                }
-            }
-        });
+        let (version, name) = (file.version, Arc::clone(&file.name));
+        let state = State::Waiting(Arc::default(), None);
+        // One that has changed keeps its place.
+        if let Some(entry) = entries.of.get_mut(&key).filter(|entry| entry.is_waiting()) {
+            *entry = Entry { version, name, asked: now, state };
+            return Progress::Computing(0);
+        }
+        if !entries.admit(key, Entry { version, name, asked: now, state }, now) {
+            return Progress::Full;
+        }
+        if !std::mem::replace(&mut entries.works, true) {
+            tokio::spawn(Arc::clone(self).work());
+        }
         Progress::Computing(0)
+    }
+
+    /// Gives each file that waits its turn, until none does.
+    async fn work(self: Arc<Self>) {
+        loop {
+            let (key, version, name, done, partial) = {
+                let mut entries = self.lock();
+                let Some(key) = entries.queue.pop_front() else {
+                    entries.works = false;
+                    return;
+                };
+                let Some(entry) = entries.of.get_mut(&key) else { continue };
+                let State::Waiting(done, partial) = &mut entry.state else { continue };
+                let (done, partial) = (Arc::clone(done), partial.take());
+                (key, entry.version, Arc::clone(&entry.name), done, partial)
+            };
+            let outcome = self.turn(version, name, &done, partial).await;
+            let mut entries = self.lock();
+            let now = self.clock.now();
+            // It may have left meanwhile, or be another version now.
+            let Some(entry) = entries.of.get_mut(&key).filter(|entry| entry.is_waiting()) else {
+                continue;
+            };
+            if entry.version != version {
+                entries.queue.push_back(key);
+                continue;
+            }
+            match outcome {
+                Ok(Turn::More(partial)) => {
+                    entry.state = State::Waiting(done, Some(partial));
+                    entries.queue.push_back(key);
+                }
+                Ok(Turn::Done(digests)) => entry.state = State::Ready(Arc::new(digests)),
+                Err(Failure::Disk) => entry.state = State::Failed(now),
+                // It has changed or gone: whoever asks again begins again.
+                Err(Failure::Closed | Failure::Stalled) => drop(entries.of.remove(&key)),
+            }
+            entries.trim();
+        }
+    }
+
+    /// Reads on for a turn.
+    async fn turn(
+        &self,
+        version: Version,
+        name: Arc<Path>,
+        done: &AtomicU64,
+        partial: Option<Box<Partial>>,
+    ) -> Result<Turn, Failure> {
+        let (root, path) = (Arc::clone(&self.root), Arc::clone(&name));
+        let opened = spawn_blocking(move || root.open_file(&path)).await;
+        let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let (file, metadata) = opened.map_err(|error| match error.raw_os_error() {
+            Some(code) if Errno::from_raw_os_error(code) == Errno::NOENT => Failure::Closed,
+            _ => Failure::Disk,
+        })?;
+        if Version::of(&metadata) != version {
+            return Err(Failure::Closed);
+        }
+        let file = self.desk.open(file, &name, version, self.direct).map_err(|_| Failure::Disk)?;
+        let mut partial = partial.unwrap_or_else(|| Box::new(Partial::of(version.length)));
+        let end = version.length.min(partial.done + TURN);
+        let range = partial.done..end;
+        let mut download =
+            Download::begin(&self.desk, &file, std::slice::from_ref(&range), true, OURS, None);
+        while let Some(piece) = download.next().await? {
+            partial.update(&piece.cut(&range));
+            done.store(partial.done, Relaxed);
+            drop(piece);
+            // Others of this thread go on between two blocks.
+            tokio::task::yield_now().await;
+        }
+        if partial.done < end {
+            return Err(Failure::Closed);
+        }
+        Ok(if end < version.length { Turn::More(partial) } else { Turn::Done(partial.finish()) })
+    }
+}
+
+/// What came of a turn.
+enum Turn {
+    More(Box<Partial>),
+    Done(Digests),
+}
+
+/// The digests of a file's beginning.
+#[derive(Debug)]
+struct Partial {
+    done: u64,
+    whole: Sha256,
+    block: Sha256,
+    /// Bytes that the block lacks.
+    left: u64,
+    block_bytes: u64,
+    blocks: Vec<[u8; 32]>,
+}
+
+impl Partial {
+    fn of(length: u64) -> Partial {
+        let block_bytes = block_bytes(length);
+        Partial {
+            done: 0,
+            whole: Sha256::new(),
+            block: Sha256::new(),
+            left: block_bytes,
+            block_bytes,
+            blocks: Vec::new(),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.whole.update(bytes);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let some = rest.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            self.block.update(&rest[..some]);
+            rest = &rest[some..];
+            self.left -= some as u64;
+            if self.left == 0 {
+                self.blocks.push(self.block.finalize_reset().into());
+                self.left = self.block_bytes;
+            }
+        }
+        self.done += bytes.len() as u64;
+    }
+
+    fn finish(mut self) -> Digests {
+        if self.left < self.block_bytes {
+            self.blocks.push(self.block.finalize().into());
+        }
+        let Partial { block_bytes, blocks, whole, .. } = self;
+        Digests { block_bytes, blocks, whole: whole.finalize().into() }
     }
 }
 
@@ -124,41 +350,6 @@ pub(crate) fn block_bytes(length: u64) -> u64 {
 /// Whom the disk reads for when it reads for digests: nobody's address.
 const OURS: u32 = 0;
 
-/// Reads a file once. Nothing: it could not be read to its end.
-async fn digest(desk: &Arc<Desk>, file: &Arc<OpenFile>, done: &AtomicU64) -> Option<Digests> {
-    let length = file.version.length;
-    let block_bytes = block_bytes(length);
-    let (mut whole, mut block) = (Sha256::new(), Sha256::new());
-    let mut blocks = Vec::new();
-    let mut left = block_bytes;
-    let whole_file = 0..length;
-    let mut download =
-        Download::begin(desk, file, std::slice::from_ref(&whole_file), true, OURS, None);
-    while let Some(piece) = download.next().await.ok()? {
-        let bytes = &piece.bytes[..];
-        // Blocks of both kinds are powers of two, and those that are sent the smaller ones.
-        whole.update(bytes);
-        block.update(bytes);
-        left -= bytes.len() as u64;
-        if left == 0 {
-            blocks.push(block.finalize_reset().into());
-            left = block_bytes;
-        }
-        done.fetch_add(bytes.len() as u64, Relaxed);
-        drop(piece);
-        // Others of this thread go on between two blocks.
-        tokio::task::yield_now().await;
-    }
-    if left < block_bytes {
-        blocks.push(block.finalize().into());
-    }
-    (done.load(Relaxed) == length).then(|| Digests {
-        block_bytes,
-        blocks,
-        whole: whole.finalize().into(),
-    })
-}
-
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Manifest<'a> {
@@ -169,7 +360,7 @@ enum Manifest<'a> {
         length: u64,
         algorithm: &'static str,
         block_bytes: u64,
-        blocks: Vec<String>,
+        blocks: [u8; 0],
         whole: String,
     },
     Computing {
@@ -182,30 +373,48 @@ enum Manifest<'a> {
 }
 
 const FORMAT: &str = "flashcrowd-digests";
+/// Digests in a piece of a text.
+const PIECE: usize = 256;
 
-/// What a client gets that asks for digests (docs/protocol.md).
-pub(crate) fn manifest(progress: &Progress, etag: &str, length: u64) -> String {
-    let manifest = match progress {
-        Progress::Computing(done) => Manifest::Computing {
-            format: FORMAT,
-            version: 1,
-            state: "computing",
-            done: *done,
-            length,
-        },
-        Progress::Ready(digests) => Manifest::Ready {
-            format: FORMAT,
-            version: 1,
-            etag,
-            length,
-            algorithm: "sha-256",
-            block_bytes: digests.block_bytes,
-            blocks: digests.blocks.iter().map(|digest| hexadecimal(digest)).collect(),
-            whole: hexadecimal(&digests.whole),
-        },
-    };
+/// What a client gets that asks for digests (docs/protocol.md), while they are computed.
+pub(crate) fn computing(done: u64, length: u64) -> Text {
+    let state = "computing";
+    json(&Manifest::Computing { format: FORMAT, version: 1, state, done, length }).into()
+}
+
+/// The same when they are there.
+pub(crate) fn manifest(digests: &Arc<Digests>, etag: &str, length: u64) -> Text {
+    let text = json(&Manifest::Ready {
+        format: FORMAT,
+        version: 1,
+        etag,
+        length,
+        algorithm: "sha-256",
+        block_bytes: digests.block_bytes,
+        blocks: [],
+        whole: hexadecimal(&digests.whole),
+    });
+    // Entity tags have no brackets.
+    let (head, tail) = text.split_once("[]").unwrap_or((&text, ""));
+    let count = digests.blocks.len();
+    let bytes = head.len() + 1 + (67 * count).saturating_sub(1) + 1 + tail.len();
+    let (begin, end) = (format!("{head}["), format!("]{tail}"));
+    let digests = Arc::clone(digests);
+    let blocks = (0..count.div_ceil(PIECE)).map(move |piece| {
+        let mut text = String::new();
+        for (at, digest) in digests.blocks.iter().enumerate().skip(PIECE * piece).take(PIECE) {
+            let comma = if at > 0 { "," } else { "" };
+            text.push_str(&format!("{comma}\"{}\"", hexadecimal(digest)));
+        }
+        Bytes::from(text)
+    });
+    let begin = std::iter::once(Bytes::from(begin));
+    Text::of(bytes as u64, begin.chain(blocks).chain(std::iter::once(Bytes::from(end))))
+}
+
+fn json(manifest: &Manifest<'_>) -> String {
     // Strings and numbers only: it does not fail.
-    serde_json::to_string(&manifest).unwrap_or_default()
+    serde_json::to_string(manifest).unwrap_or_default()
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
@@ -231,6 +440,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// The test vectors of RFC 4648, 10.
     #[test]
@@ -245,6 +455,83 @@ mod tests {
             ("foobar", "Zm9vYmFy"),
         ] {
             assert_eq!(base64(text.as_bytes()), encoded);
+        }
+    }
+
+    /// As if all of it were made at once.
+    #[test]
+    fn a_list_comes_in_pieces() {
+        for count in [0, 1, 2, PIECE, PIECE + 1, 3 * PIECE] {
+            let blocks: Vec<[u8; 32]> = (0..count).map(|at| [at as u8; 32]).collect();
+            let digests = Digests { block_bytes: BLOCK, blocks, whole: [7; 32] };
+            let text = manifest(&Arc::new(digests), "\"a-b\"", 5);
+            let length = text.left();
+            let pieces: Vec<Bytes> = text.collect();
+            assert!(pieces.iter().all(|piece| piece.len() < 1 << 15));
+            let all = pieces.concat();
+            assert_eq!(all.len() as u64, length);
+            let read: serde_json::Value = serde_json::from_slice(&all).unwrap();
+            let blocks = read["blocks"].as_array().unwrap();
+            assert_eq!((blocks.len(), &read["etag"]), (count, &"\"a-b\"".into()));
+            assert!(blocks.iter().enumerate().all(|(at, it)| *it == hexadecimal(&[at as u8; 32])));
+        }
+    }
+
+    proptest! {
+        /// Whatever is asked for in whatever order: what waits stays within its bound and keeps its place as long as somebody asks,
+        /// what is done stays within its own.
+        #[test]
+        fn entries_stay_within_their_bounds(
+            steps in prop::collection::vec((0u64..40, 0u64..4, 0u64..30_000_000_000, any::<bool>()), 1..400)
+        ) {
+            let mut entries = Entries::default();
+            let mut now = Time::START;
+            for (inode, seconds, length, finishes) in steps {
+                // 16 of the largest lists fill either bound.
+                let length = length * 8;
+                now += Span::from_secs(seconds);
+                let version = Version { inode, length, ..Version::default() };
+                let waiting = |entries: &Entries| -> Vec<_> {
+                    let waits = entries.of.iter().filter(|(_, entry)| entry.is_waiting());
+                    waits.map(|(key, entry)| (*key, entry.asked)).collect()
+                };
+                let before = waiting(&entries);
+                if finishes && let Some(key) = entries.queue.pop_front() {
+                    let digests = Digests { block_bytes: BLOCK, blocks: vec![], whole: [0; 32] };
+                    entries.of.get_mut(&key).unwrap().state = State::Ready(Arc::new(digests));
+                    entries.trim();
+                } else {
+                    let state = State::Waiting(Arc::default(), None);
+                    let entry = Entry { version, name: Path::new("f").into(), asked: now, state };
+                    let is_in = entries.admit(version.key(), entry, now);
+                    let after = waiting(&entries);
+                    for (key, asked) in before {
+                        let stays = after.iter().any(|(other, _)| *other == key);
+                        prop_assert!(stays || now.since(asked) > PRESENCE || key == version.key());
+                    }
+                    prop_assert_eq!(is_in, after.iter().any(|(key, _)| *key == version.key()));
+                }
+                prop_assert!(entries.bytes(true) <= MAX_WAITING && entries.bytes(false) <= MAX_KEPT);
+                prop_assert_eq!(waiting(&entries).len(), entries.queue.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_bounds() {
+        let page = include_str!("../../../docs/serve.md");
+        let most = |bytes: u64| {
+            let files = bytes / (ENTRY + 32);
+            format!("{} MiB, {},{:03} files", bytes >> 20, files / 1000, files % 1000)
+        };
+        for said in [
+            format!("| digests that are done | {}; those", most(MAX_KEPT)),
+            format!("not done | {}; then `503`", most(MAX_WAITING)),
+            format!("after each {} MiB", TURN >> 20),
+            format!("after {} s without a question", PRESENCE.seconds()),
+            format!("`500` for {} s", FAILED.seconds()),
+        ] {
+            assert!(page.contains(&said), "{said}");
         }
     }
 

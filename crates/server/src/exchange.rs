@@ -60,8 +60,8 @@ impl Exchange {
     }
 
     /// The answer is a text of so many bytes.
-    pub(crate) fn text(&self, bytes: usize) {
-        self.text.store(bytes as u64, Relaxed);
+    pub(crate) fn text(&self, bytes: u64) {
+        self.text.store(bytes, Relaxed);
     }
 
     pub(crate) fn end(&self, ending: Ending) {

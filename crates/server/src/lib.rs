@@ -8,7 +8,7 @@
 //! | `connection`, `stream`, [`tls`](TlsFiles) | TLS, HTTP/1.1 and HTTP/2: who speaks what, and for how long |
 //! | `service`, `host` | a request, its answer |
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
-//! | `body`, `download` | contents on their way |
+//! | `body`, `download`, `text` | contents and texts on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
 //! | [`disk`](ReadBy), `open_file` | reading, by io_uring or threads |
 //! | `memory_file`, `buffer` | memory for contents |
@@ -65,6 +65,7 @@ mod service;
 mod settings;
 mod stream;
 pub mod target;
+mod text;
 mod tls;
 
 pub use conditional::{Precondition, Validators};

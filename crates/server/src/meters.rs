@@ -218,6 +218,10 @@ impl Meters {
             "Files that somebody downloads.",
             &one(overview.active_files.into()),
         );
+        let (waiting, kept) = overview.digests;
+        let help = "Files whose digests are asked for and not done.";
+        family("digests_waiting", gauge, help, &one(waiting as u64));
+        family("digests_bytes", gauge, "Memory for digests that are done.", &one(kept));
         let help =
             "Files that something is kept of: somebody downloads them, or has of them in memory.";
         family("files", gauge, help, &one(overview.files as u64));

@@ -29,12 +29,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long nobody is accepted after the system could not (no file descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the lines of the access log that wait have to be written when an immediate end is wished.
 const LAST_LINES: Duration = Duration::from_millis(100);
+/// How long a connection to the metrics may stay.
+const VISIT: Duration = Duration::from_secs(60);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
@@ -105,7 +107,7 @@ pub struct Watch(Arc<Hall>);
 impl Watch {
     /// What it does now, and has done.
     pub fn snapshot(&self) -> Snapshot {
-        self.0.snapshot(&self.0.service.desk.overview())
+        self.0.snapshot(&self.0.service.overview())
     }
 
     /// Reads the certificate and its key again, and opens the access log anew, for who has renewed or moved them. What cannot be
@@ -263,7 +265,7 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
         let hall = Arc::clone(hall);
         connections.spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
-                let overview = hall.service.desk.overview();
+                let overview = hall.service.overview();
                 let (text, kind) = if request.uri().path() == "/live" {
                     let now = hall.snapshot(&overview);
                     (hall.live.page(&now, &hall.service.desk.maps()), "text/html; charset=utf-8")
@@ -276,11 +278,13 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
                 answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
                 async move { Ok::<_, Infallible>(answer) }
             });
-            let _ = http1::Builder::new()
+            let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
+                .half_close(true)
                 .header_read_timeout(Duration::from_secs(15))
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever takes nothing must not keep others away.
+            let _ = timeout(VISIT, connection).await;
         });
     }
 }
@@ -396,7 +400,11 @@ mod tests {
             sleep(Duration::from_millis(1)).await;
         }
         drop(half);
-        let spoiled = ["bad", "half"].map(|name| open(name, directory.path()));
+        // A download that waits: others share its file.
+        let spoiled = ["bad", "half"].map(|name| {
+            let file = open(name, directory.path());
+            Download::begin(&desk, &file, &[0..1], true, 0, None)
+        });
         let handle = ServerHandle::default();
         let running = tokio::spawn({
             let handle = handle.clone();

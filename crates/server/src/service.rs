@@ -2,7 +2,7 @@ use crate::access_log::LoggedRequest;
 use crate::body::{Body, FileBody};
 use crate::clock::Clock;
 use crate::conditional::{Precondition, Validators};
-use crate::desk::Desk;
+use crate::desk::{Desk, Overview};
 use crate::digests::{self, DigestBook, Progress};
 use crate::download::Download;
 use crate::exchange::Exchange;
@@ -14,6 +14,7 @@ use crate::outcome::{Ending, Mode};
 use crate::preference::{APPLIED, Preferences};
 use crate::ranges::{self, Asked};
 use crate::target::{self, Rejection, Root};
+use crate::text::Text;
 use crate::{Limits, Settings};
 use flashcrowd_origin::Failure;
 use http::header::{
@@ -21,13 +22,14 @@ use http::header::{
     HeaderValue, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, VARY,
 };
 use http::uri::PathAndQuery;
-use http::{Method, Request, Response, StatusCode, Version as HttpVersion};
+use http::{Method, Request, Response, StatusCode, Uri, Version as HttpVersion};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 /// Answers requests.
@@ -39,6 +41,8 @@ pub(crate) struct Service {
     direct: bool,
     listing: bool,
     hidden: bool,
+    /// A permit for each directory that is read.
+    listings: Arc<Semaphore>,
     limits: Limits,
 }
 
@@ -60,15 +64,23 @@ struct Refused(StatusCode, &'static str);
 
 impl Service {
     pub(crate) fn new(settings: &Settings, desk: Arc<Desk>, root: Root, direct: bool) -> Service {
+        let root = Arc::new(root);
         Service {
+            book: settings.digests.then(|| DigestBook::new(&desk, &root, direct)),
             desk,
-            root: Arc::new(root),
-            book: settings.digests.then(DigestBook::new),
+            root,
             direct,
             listing: settings.listing,
             hidden: settings.hidden,
+            listings: Arc::new(Semaphore::new(listing::MAX_READING)),
             limits: settings.limits.clone(),
         }
+    }
+
+    /// What goes on.
+    pub(crate) fn overview(&self) -> Overview {
+        let digests = self.book.as_ref().map(|book| book.counts()).unwrap_or_default();
+        Overview { digests, ..self.desk.overview() }
     }
 
     /// The answer to a request.
@@ -134,7 +146,7 @@ impl Service {
             }
             Found::File(file) => file,
             Found::Directory(directory) => {
-                return self.list(directory, path, target, exchange).await;
+                return self.list(directory, path, request.uri(), exchange).await;
             }
         };
         let validators = file.version.validators();
@@ -182,20 +194,26 @@ impl Service {
         &self,
         directory: File,
         path: PathBuf,
-        target: &str,
+        target: &Uri,
         exchange: &Arc<Exchange>,
     ) -> Result<Response<Body>, Refused> {
         if !self.listing {
             return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
         }
-        if !target.ends_with('/') {
+        if !target.path().ends_with('/') {
             let mut answer =
                 text_answer(StatusCode::MOVED_PERMANENTLY, "text/plain", String::new(), exchange);
             put(answer.headers_mut(), LOCATION, &format!("{}/", listing::target(&path)));
             return Ok(answer);
         }
         let (root, hidden) = (Arc::clone(&self.root), self.hidden);
-        let page = spawn_blocking(move || listing::page(&root, &directory, &path, hidden)).await;
+        let after = target.query().and_then(listing::behind);
+        let permit = Arc::clone(&self.listings).acquire_owned().await;
+        let page = spawn_blocking(move || {
+            let _permit = permit;
+            listing::page(&root, &directory, &path, after.as_ref(), hidden)
+        });
+        let page = page.await;
         let page = page.unwrap_or_else(|error| Err(io::Error::other(error)));
         let page = page.map_err(|error| refusal(&error))?;
         Ok(text_answer(StatusCode::OK, "text/html; charset=utf-8", page, exchange))
@@ -211,17 +229,26 @@ impl Service {
         let Some(book) = &self.book else {
             return Err(Refused(StatusCode::NOT_FOUND, "no digests here"));
         };
-        let progress = book.ask(&self.desk, file);
-        let text = digests::manifest(&progress, &validators.etag, file.version.length);
-        if let Progress::Computing(_) = progress {
-            let mut answer = text_answer(StatusCode::ACCEPTED, "application/json", text, exchange);
-            put(answer.headers_mut(), RETRY_AFTER, "1");
-            return Ok(answer);
-        }
+        let length = file.version.length;
+        let digests = match book.ask(file) {
+            Progress::Ready(digests) => digests,
+            Progress::Computing(done) => {
+                let text = digests::computing(done, length);
+                let mut answer =
+                    text_answer(StatusCode::ACCEPTED, "application/json", text, exchange);
+                put(answer.headers_mut(), RETRY_AFTER, "1");
+                return Ok(answer);
+            }
+            Progress::Failed => return Err(failed(Failure::Disk)),
+            Progress::Full => {
+                return Err(Refused(StatusCode::SERVICE_UNAVAILABLE, "too many files wait"));
+            }
+        };
         let etag = format!("{}-digests\"", validators.etag.trim_end_matches('"'));
         let ours = Validators { etag, modified: validators.modified };
         let mut answer = match ours.judge(request.headers(), Clock::unix()) {
             Precondition::Go { .. } => {
+                let text = digests::manifest(&digests, &validators.etag, length);
                 text_answer(StatusCode::OK, "application/json", text, exchange)
             }
             Precondition::NotModified => empty(StatusCode::NOT_MODIFIED, exchange),
@@ -269,7 +296,7 @@ impl Service {
             Asked::Unsatisfiable => {
                 let status = StatusCode::RANGE_NOT_SATISFIABLE;
                 let mut answer =
-                    text_answer(status, "text/plain", "no such range\n".into(), exchange);
+                    text_answer(status, "text/plain", "no such range\n".to_owned(), exchange);
                 put(answer.headers_mut(), CONTENT_RANGE, &format!("bytes */{length}"));
                 answer
             }
@@ -405,13 +432,14 @@ pub(crate) fn said<B>(request: &Request<B>) -> LoggedRequest {
 pub(crate) fn text_answer(
     status: StatusCode,
     content_type: &str,
-    text: String,
+    text: impl Into<Text>,
     exchange: &Arc<Exchange>,
 ) -> Response<Body> {
+    let text = text.into();
     exchange.answer(status.as_u16(), Mode::Text, 0);
     exchange.end(Ending::Complete);
-    exchange.text(text.len());
-    let mut answer = Response::new(Body::Text(Some(text.into())));
+    exchange.text(text.left());
+    let mut answer = Response::new(Body::Text(text));
     *answer.status_mut() = status;
     put(answer.headers_mut(), CONTENT_TYPE, content_type);
     answer
@@ -421,7 +449,7 @@ pub(crate) fn text_answer(
 fn empty(status: StatusCode, exchange: &Arc<Exchange>) -> Response<Body> {
     exchange.answer(status.as_u16(), Mode::Text, 0);
     exchange.end(Ending::Complete);
-    let mut answer = Response::new(Body::Text(None));
+    let mut answer = Response::new(Body::Text(Text::default()));
     *answer.status_mut() = status;
     answer
 }

@@ -2,6 +2,7 @@
 
 use crate::admission::Admitted;
 use crate::body::{Body, Broken};
+use crate::text::Text;
 use bytes::{Buf, Bytes};
 use http::header::CONTENT_LENGTH;
 use http::{Method, Response};
@@ -129,7 +130,7 @@ impl Stream {
             if let (false, Some(length)) = (body.is_end_stream(), body.size_hint().exact()) {
                 head.headers.insert(CONTENT_LENGTH, length.into());
             }
-            Body::Text(None)
+            Body::Text(Text::default())
         } else {
             body
         };

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -73,16 +73,34 @@ impl Root {
         let directory = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
         let root = Root { directory, symlinks };
         root.open_file(Path::new("")).map_err(|error| {
-            let what = format!("openat2 (Linux 5.6, and a container that allows it): {error}");
+            let what =
+                format!("openat2 (Linux 5.6, and a container that allows it) and /proc: {error}");
             io::Error::new(error.kind(), what)
         })?;
         Ok(root)
     }
 
-    /// What a relative path names. It never waits for the other end of a pipe.
+    /// The file or directory that a relative path names. Nothing else is opened: to open a device may set it in motion, and the
+    /// other end of a pipe would notice.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Metadata)> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let (there, metadata) = self.find(path)?;
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(Errno::NXIO.into());
+        }
+        // What was looked at, and not what its name leads to by now.
+        let again = format!("/proc/self/fd/{}", there.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok((rustix::fs::open(again, flags, Mode::empty())?.into(), metadata))
+    }
+
+    /// What there is to say of what a relative path names, which is not opened.
+    pub(crate) fn look(&self, path: &Path) -> io::Result<Metadata> {
+        Ok(self.find(path)?.1)
+    }
+
+    fn find(&self, path: &Path) -> io::Result<(File, Metadata)> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = match self.symlinks {
             Symlinks::Within => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Symlinks::Refuse => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
@@ -96,9 +114,9 @@ impl Root {
                 other => break other?,
             }
         };
-        let file = File::from(fd);
-        let metadata = file.metadata()?;
-        Ok((file, metadata))
+        let there = File::from(fd);
+        let metadata = there.metadata()?;
+        Ok((there, metadata))
     }
 }
 
