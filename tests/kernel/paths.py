@@ -40,10 +40,10 @@ class Hosts:
     router: str
     receiver: str
 
-    def narrow_to(self, mtu: int) -> None:
-        """The router's way on takes so much from now on."""
-        with NetNS(self.router) as router:
-            router.link("set", index=index_of(router, "on"), mtu=mtu)
+    def narrow_to(self, mtu: int, at: str | None = None, interface: str = "on") -> None:
+        """The router's way on, or another interface, takes so much from now on."""
+        with NetNS(at or self.router) as space:
+            space.link("set", index=index_of(space, interface), mtu=mtu)
 
     def out_of_reach(self, version: int, kind: str) -> socket.socket:
         """A UDP socket at the sender, to whose address the router sends nothing, and says so."""

@@ -56,6 +56,22 @@ def test_a_narrow_path_carries_everything(
 
 
 @pytest.mark.parametrize("version", [4, 6])
+def test_a_narrow_device_costs_a_few_probes(version: int) -> None:
+    """The system refuses what is too large for the device that a packet leaves by (`EMSGSIZE`)."""
+    with path(f"{version}d", Narrow(1500)) as hosts, hosts.serving():
+        hosts.narrow_to(1280, at=hosts.sender, interface="up")
+        sent = hosts.start(_target(version), "--bytes", str(BYTES), "--json")
+        out, errors = sent.communicate(timeout=PATIENCE_S)
+    assert sent.returncode == 0, errors + out
+    (stream,) = json.loads(out)["transfers"][0]["streams"]
+    connection = stream["connection"]
+    headers = 48 if version == 6 else 28
+    # Bisection ends within 16 bytes.
+    assert 1280 - headers - 16 <= connection["packet_bytes"] + 20 <= 1280 - headers
+    assert connection["packets_retransmitted"] <= 12
+
+
+@pytest.mark.parametrize("version", [4, 6])
 def test_a_path_that_becomes_narrower_carries_the_rest(version: int) -> None:
     """What is under way then is larger than the path, and arrives in fragments: RFC 8899, 4.3."""
     with path(f"{version}n", Narrow(1500, says_so=False)) as hosts, hosts.serving():

@@ -348,11 +348,13 @@ impl Mux {
 
     /// Handles `EMSGSIZE`: the system refused a datagram of `bytes` bytes to `address` as larger than the path MTU.
     pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr, bytes: usize) {
-        let limit = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_sub(1);
         for key in self.endpoint.between(address, address) {
             let conn = &mut self.connections[key];
-            conn.machine.on_path_limit(now, limit);
-            conn.mark_dirty(key, &mut self.dirty);
+            if conn.machine.probe_bytes().is_some_and(|probe| probe as usize >= bytes) {
+                // What it would take is not said.
+                conn.machine.on_path_limit(now, 0);
+                conn.mark_dirty(key, &mut self.dirty);
+            }
         }
     }
 
