@@ -171,7 +171,7 @@ def test_whatever_happens_the_user_has_the_last_word_or_is_told(
                 back()
             return Session(
                 int(world.now * SECOND), world.read(), control=control, reflectors=4,
-                rounded=world.rounded, ours=world.memory.ours,
+                rounded=world.rounded, ours=world.memory.ours, given=world.memory.orders.doubtful(),
             )  # fmt: skip
 
         try:

@@ -35,15 +35,28 @@ class Owner:
         remarks: what a person should know, oldest first; the reader takes them out.
     """
 
-    def __init__(self, setting: Setting, ours: Sequence[int] = ()) -> None:
-        """Begins with what the client has; `ours` are limits of an earlier run."""
+    def __init__(
+        self,
+        setting: Setting,
+        ours: Sequence[int] = (),
+        given: Sequence[int | None] = (),
+        now: int = 0,
+    ) -> None:
+        """Begins with what the client has.
+
+        Args:
+            setting: that.
+            ours: limits that an earlier run ordered.
+            given: limits that were given back, and may come late.
+            now: the instant, in nanoseconds.
+        """
         self.user = self.began = setting
         self.ours = list(ours)
         self.obeyed, self.disputed = True, False
         self.remarks: list[str] = []
         self._ordered: tuple[int | None, int] | None = None
         self._misses = 0
-        self._given: list[tuple[int | None, int, bool]] = []
+        self._given: list[tuple[int | None, int, bool]] = [(it, now, False) for it in given]
         self._changes: deque[int] = deque(maxlen=MANY)
 
     def order(self, limit: int | None) -> None:

@@ -66,7 +66,9 @@ def restore(
             back, over = setting.kept == user.kept, clock() >= until
             strange = not back and setting.limit not in (user.limit, *memory.ours)
             if not written and not strange and (over if doubtful else not back):
+                memory.orders.write(user.limit)
                 client.restore(user.kept)
+                memory.orders.answered()
                 written, until = True, clock() + SETTLE_S
                 continue
         except Gone:

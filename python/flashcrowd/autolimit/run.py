@@ -168,6 +168,7 @@ def _run(
                 rounded=client.rounded,
                 line=wish.line,
                 ours=[] if memory is None else memory.ours,
+                given=[] if memory is None else memory.orders.doubtful(),
             )
             written = _history(wish, version, sounder.way)
             audience = _Chorus([voice] if written is None else [voice, written])

@@ -68,6 +68,7 @@ class Session:
         line: int | None = None,
         settings: str | None = None,
         ours: Sequence[int] = (),
+        given: Sequence[int | None] = (),
         waits: bool = True,
     ) -> None:
         """Begins.
@@ -81,6 +82,7 @@ class Session:
             line: what the line carries, in bytes per second, if that is known.
             settings: in what the controller differs from its defaults, as a JSON object.
             ours: limits that an earlier run ordered.
+            given: limits that were given back for it, and may come late.
             waits: whether a controller that probes begins when the client uploads, not before.
 
         Raises:
@@ -90,7 +92,7 @@ class Session:
         self._control = _core.UploadController(
             control, now, reflectors, _bps(reading.setting.limit), settings
         )
-        self.owner = Owner(reading.setting, ours)
+        self.owner = Owner(reading.setting, ours, given, now)
         self.remarks = self.owner.remarks
         self._reading = reading
         self._counted: deque[tuple[int, int, int]] = deque()
@@ -199,7 +201,7 @@ class Session:
     def _ours(self) -> int | None:
         """The limit that we want, as the client rounds it; None for the user's."""
         user = self.owner.user.limit
-        if self._blind or self._idle or user == 0 or not self.owner.obeyed:
+        if self._blind or user == 0 or not self.owner.obeyed:
             return None
         wanted = self._wanted()
         wanted = None if wanted is None else self._rounded(wanted)
@@ -226,7 +228,7 @@ class Session:
             phase, reason = "waiting", "for something to upload"
         up, down = self._rates()
         limit = self._reading.setting.limit
-        wanted = self.user.limit if self._blind or self._idle else self._wanted()
+        wanted = self.user.limit if self._blind else self._wanted()
         return Status(up, down, limit, wanted, self._delay, decided, threshold, phase, reason)
 
     def _hear(self, now: int, answered: bool) -> None:
@@ -244,7 +246,7 @@ class Session:
             self.remarks.append("no probe is answered: only watching, with your own limit")
 
     def _wanted(self) -> int | None:
-        bps = self._control.limit_bps
+        bps = None if self._idle else self._control.limit_bps
         limits = [self._line, self.user.limit, None if bps is None else max(bps // 8, 1)]
         known = [limit for limit in limits if limit is not None]
         return min(*known, MOST) if known else None
