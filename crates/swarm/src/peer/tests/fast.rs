@@ -126,9 +126,9 @@ fn an_allowed_piece_is_served_three_times_while_choked_and_no_more() {
     let (second, _) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
     said(&mut seed, second, Message::Interested);
     let [piece, _] = allowed(2)[..] else { panic!("two pieces") };
-    let block = Message::Piece { piece, begin: 0, length: 1000 };
+    let block = [Message::Piece { piece, begin: 0, length: 1000 }];
     for _ in 0..3 * seed.peer.block_map.torrent().blocks(0) {
-        assert_eq!(said(&mut seed, second, request(piece, 0)), [block.clone()]);
+        assert_eq!(said(&mut seed, second, request(piece, 0)), block);
     }
     assert_eq!(said(&mut seed, second, request(piece, 0)), []);
     assert!(!seed.conns.contains_key(&second));
