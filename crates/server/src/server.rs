@@ -420,7 +420,18 @@ mod tests {
             assert!(whole.starts_with("HTTP/1.1 200 "), "{reader:?}: {whole:.300}");
             assert!(whole.len() > LENGTH, "{reader:?}: {} bytes", whole.len());
         }
-        assert!(desk.overview().counters.errors >= 4);
+        let mut answer = get(address, "/bad?digests", "").await;
+        while answer.starts_with("HTTP/1.1 202 ") {
+            sleep(Duration::from_millis(5)).await;
+            answer = get(address, "/bad?digests", "").await;
+        }
+        let errors = desk.overview().counters.errors;
+        // It is said again, and not tried again at once.
+        for _ in 0..3 {
+            let again = get(address, "/bad?digests", "").await;
+            assert!(answer.starts_with("HTTP/1.1 500 ") && again.starts_with("HTTP/1.1 500 "));
+        }
+        assert!(errors >= 4 && errors == desk.overview().counters.errors);
         handle.stop();
         assert!(running.await.unwrap());
         drop(spoiled);
