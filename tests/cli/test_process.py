@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from flashcrowd import cli
+from flashcrowd import cli, signals
 
 PROGRAM = """
 import atexit, builtins, os, sys
@@ -122,6 +122,9 @@ def test_an_import_that_turns_ctrl_c_into_its_own_error(monkeypatch: pytest.Monk
             raise ValueError("Error building a validator") from error
 
     monkeypatch.setattr(cli, "app", turns)
-    with pytest.raises(SystemExit) as left:
-        cli.main([])
-    assert left.value.code == 130
+    try:
+        with pytest.raises(SystemExit) as left:
+            cli.main([])
+        assert left.value.code == 130
+    finally:
+        signals.forget()  # or runs of later tests in this process would heed it
