@@ -4,7 +4,8 @@ use crate::client::{Client, get};
 use crate::stand::{Stand, contents};
 use serde_json::{Value, json};
 use socket2::SockRef;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -212,6 +213,22 @@ fn the_end_lets_answers_end() {
     client.head().unwrap();
     stand.stop();
     assert!(!stand.join());
+}
+
+/// They say nothing, and one more is let go.
+#[test]
+fn connections_to_the_metrics_are_bounded() {
+    let stand = Stand::with(&[("f", b"x")], json!({"metrics": "127.0.0.1:0"}));
+    let visit = || TcpStream::connect(stand.metrics.unwrap()).unwrap();
+    let mut silent: Vec<TcpStream> = (0..65).map(|_| visit()).collect();
+    let mut last = silent.pop().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap(), 0);
+    for visitor in &silent {
+        visitor.set_nonblocking(true).unwrap();
+        let error = visitor.peek(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "it is not let go");
+    }
 }
 
 #[test]
