@@ -207,7 +207,9 @@ impl Controller for CubicLinux {
     }
 
     fn on_decay(&mut self, window: u64) {
-        self.window.decay(window / self.window.mss * self.window.mss);
+        // A half and a quarter, each of whole segments (tcp_current_ssthresh).
+        let (mss, segments) = (self.window.mss, self.window.segments());
+        self.window.decay_above(window / mss * mss, (segments / 2 + segments / 4) * mss);
     }
 
     fn on_resume(&mut self, now: Time, idle: Span) {
@@ -290,6 +292,18 @@ mod tests {
         // The script has 48 and 49 first: there, small queues kept the window from being full for
         // one acknowledgement. What counts is that four idle seconds do not move along the curve.
         assert_eq!(drive(Some(Span::from_secs(4)))[..4], [49, 50, 52, 58]);
+    }
+
+    /// Linux: tcp_current_ssthresh, of integers. A window of 14 that comes down to 10 is at its threshold.
+    #[test]
+    fn three_quarters_of_an_unused_window_are_whole_segments() {
+        let remembered = [7, 10, 11, 14, 15, 16, 17].map(|segments| {
+            let mut cubic = CubicLinux::new(params(segments));
+            cubic.window.threshold = 2000;
+            cubic.on_decay(10_500);
+            (cubic.threshold() / 1000, cubic.window() / 1000)
+        });
+        assert_eq!(remembered, [(4, 7), (7, 10), (7, 10), (10, 10), (10, 10), (12, 10), (12, 10)]);
     }
 
     #[test]

@@ -69,7 +69,12 @@ impl Window {
 
     /// RFC 2861: the window was not used, but three quarters of it are remembered as safe.
     pub(super) fn decay(&mut self, window: u64) {
-        self.threshold = self.threshold.max(self.bytes / 4 * 3);
+        self.decay_above(window, self.bytes / 4 * 3);
+    }
+
+    /// The same, with this much remembered.
+    pub(super) fn decay_above(&mut self, window: u64, safe: u64) {
+        self.threshold = self.threshold.max(safe);
         self.bytes = self.bytes.min(window);
     }
 }

@@ -241,6 +241,32 @@ fn idle_time_halves_the_window_once_per_timeout() {
     assert_eq!((script.count(), script.cwnd()), (1, 20));
 }
 
+/// Linux: CA_EVENT_TX_START. A pause is no time on CUBIC's curve, also where it is longer than the retransmission timeout:
+/// the window grows behind it as it would have without it.
+#[test]
+fn a_pause_is_no_time_on_cubics_curve() {
+    let grown = |pause| {
+        let mut script = Script::new(linux(), RTT);
+        assert_eq!(script.write(10_000).count(), 10);
+        script.quiet(100).sack(0, &[(1000, 10_000)]).count();
+        script.quiet(100).ack(10_000);
+        assert_eq!(script.cwnd(), 7);
+        let mut acked = 10_000;
+        for round in 0..10 {
+            script.quiet(if round == 2 { pause } else { 0 });
+            let window = script.cwnd() * 1000;
+            assert_eq!(script.write(window).count() as u64, window / 1000);
+            acked += window;
+            script.quiet(100).ack(acked);
+        }
+        script.cwnd()
+    };
+    let without = grown(0);
+    for pause in [100, 1000, 60_000] {
+        assert_eq!(grown(pause), without, "{pause} ms");
+    }
+}
+
 /// packetdrill, cubic-hystart-delay-rtt-jumps-upward: from 200 to 240 ms; the ninth sample of the
 /// round ends slow start at 36.
 #[test]

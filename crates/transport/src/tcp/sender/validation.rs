@@ -19,7 +19,9 @@ impl Sender {
         let periods = (idle.nanos() - 1) / timeout.nanos().max(1);
         let halved = window.checked_shr(periods.min(63) as u32).unwrap_or(0);
         self.controller.on_decay(halved.max(min));
-        // Once per pause, though the poll may be repeated before something is sent.
+        // Once per pause, though the poll may be repeated before something is sent. The silence until now is over for
+        // the controller, too.
+        self.controller.on_resume(now, idle);
         self.last_sent = now;
         self.cwnd_stamp = now;
         self.cwnd_used = 0;
