@@ -232,7 +232,8 @@ impl Bandwidth {
     pub fn limits_tcp(&self) -> bool {
         self.channels[PeerClass::Tcp as usize].limit.is_some()
     }
-    fn is_limited(&self) -> bool {
+    /// Whether anything has a limit.
+    pub fn is_limited(&self) -> bool {
         self.channels.iter().any(|channel| channel.limit.is_some())
     }
     /// How many connections wait.

@@ -435,6 +435,9 @@ impl Conn {
                 block(piece, length);
             }
             way.write(channel, id, part.bytes, part.completes, out);
+            if part.ends {
+                break;
+            }
         }
         written
     }

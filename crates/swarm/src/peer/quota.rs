@@ -95,6 +95,10 @@ impl Peer {
                     buffer.waits = true;
                 }
             }
+            if bandwidth.is_limited() {
+                // What quota was waited for is written in one go.
+                buffer.header_apart = false;
+            }
             let mut sent = std::mem::take(&mut self.sent);
             let block = |piece, length| sent.push((piece, length));
             let bytes = c.write_send_buffer(id, !rules.messages, &mut self.actions, block);

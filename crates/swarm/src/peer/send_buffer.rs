@@ -39,6 +39,8 @@ pub(super) struct SendBuffer {
     /// the first time, and at the first time that it was more than the quota.
     first: u32,
     short: u32,
+    /// The header of the block in front is written before the block is there.
+    pub(super) header_apart: bool,
 }
 
 /// A message gets so much memory, and those behind it go there as well, as far as there is room
@@ -56,6 +58,8 @@ pub(super) struct Part {
     pub(super) completes: Option<Message>,
     /// Whether it belongs to a block.
     pub(super) of_block: bool,
+    /// Whether what follows is another write.
+    pub(super) ends: bool,
 }
 
 impl SendBuffer {
@@ -72,6 +76,9 @@ impl SendBuffer {
         }
         self.bytes = self.bytes.saturating_add(left);
         if block {
+            // `write_piece`: whatever has nothing to wait for is written as soon as it is there, and the header is
+            // there first.
+            self.header_apart |= self.queue.is_empty();
             // It lies in a buffer of the disk's, behind which nothing is copied.
             self.room = 0;
             self.note(self.bytes);
@@ -132,10 +139,12 @@ impl SendBuffer {
         let of_block = matches!(front.message, Message::Piece { .. });
         let free = free_messages && !of_block;
         let may = if free { u32::MAX } else { self.quota };
-        let bytes = front.left.min(space).min(may);
+        let whole = if self.header_apart { PIECE_HEADER } else { front.left };
+        let bytes = whole.min(space).min(may);
         if bytes == 0 {
             return None;
         }
+        let ends = std::mem::take(&mut self.header_apart);
         if !free {
             self.quota -= bytes;
         }
@@ -148,7 +157,7 @@ impl SendBuffer {
         if self.bytes == 0 {
             self.room = 0;
         }
-        Some(Part { bytes, completes, of_block })
+        Some(Part { bytes, completes, of_block, ends })
     }
 }
 
@@ -181,8 +190,11 @@ mod tests {
         assert_eq!((buffer.bytes(), buffer.blocks), (1018, 1));
         let rules = named("libtorrent").unwrap().limiter.quota;
         assert_eq!(buffer.lacks(0, 500, &rules), 413, "for the block, and not for what follows");
-        let part = |bytes, completes, of_block| Some(Part { bytes, completes, of_block });
-        assert_eq!(buffer.take(500, false), part(500, None, true));
+        let part =
+            |bytes, completes, of_block| Some(Part { bytes, completes, of_block, ends: false });
+        let header = Part { bytes: 13, completes: None, of_block: true, ends: true };
+        assert_eq!(buffer.take(500, false), Some(header), "a write of its own");
+        assert_eq!(buffer.take(487, false), part(487, None, true));
         assert_eq!(buffer.half_written(), Some(&BLOCK));
         assert_eq!(buffer.take(500, false), part(100, None, true));
         assert_eq!(buffer.take(500, false), None, "the quota is used up");
@@ -193,6 +205,26 @@ mod tests {
         assert_eq!(buffer.take(0, false), None, "the socket is full");
         assert_eq!(buffer.take(9, false), part(5, Some(Message::Unchoke), false));
         assert_eq!((buffer.bytes(), buffer.blocks, buffer.quota), (0, 0, 82));
+    }
+
+    /// As captures of libtorrent 2.1.1 have it: a block that finds nothing before it begins with a segment of 13
+    /// bytes, and one behind another does not.
+    #[test]
+    fn a_header_with_nothing_before_it_is_a_write_of_its_own() {
+        let mut buffer = SendBuffer { quota: 10_000, ..SendBuffer::default() };
+        let mut written = |messages: &[Message], space: &[u32]| {
+            messages.iter().for_each(|message| buffer.push(message.clone()));
+            let parts = space.iter().map_while(|space| buffer.take(*space, false));
+            parts.map(|part| (part.bytes, part.ends)).collect::<Vec<_>>()
+        };
+        let all = [u32::MAX; 4];
+        let apart = [(13, true), (1000, false)];
+        assert_eq!(written(&[BLOCK], &all), apart);
+        assert_eq!(written(&[BLOCK, BLOCK], &all), [&apart[..], &[(1013, false)]].concat());
+        assert_eq!(written(&[Message::Unchoke, BLOCK], &all), [(5, false), (1013, false)]);
+        // The write that a full socket has not taken is that of the header alone.
+        assert_eq!(written(&[BLOCK], &[0]), []);
+        assert_eq!(written(&[], &all), apart);
     }
 
     #[test]

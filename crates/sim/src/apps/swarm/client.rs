@@ -154,7 +154,9 @@ impl Swarms<'_> {
             let last = (last != Time::NEVER).then_some(last);
             world.monitor.send(end.class, last, world.now, end.transport.as_ref());
         }
-        if completes.is_none() {
+        // What ends within a message ends a write.
+        let ends = completes.is_none();
+        if ends {
             let machine = self.peers[peer as usize].machine.as_ref();
             world.sockets.begins(socket, || machine?.half_written(conn).map(Message::Peer));
         }
@@ -164,7 +166,7 @@ impl Swarms<'_> {
         };
         let completes = completes.map(Message::Peer);
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
-        if !self.goes_on(peer, conn) {
+        if ends || !self.goes_on(peer, conn) {
             world.flush(socket);
         }
         world.sockets.get_mut(socket).reported_space = clamp(space);
