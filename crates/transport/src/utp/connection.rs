@@ -305,7 +305,7 @@ impl Connection {
         {
             return settled;
         }
-        if let Some(outgoing) = self.sender.poll(&self.config, now, true) {
+        if let Some(outgoing) = self.sender.poll(&self.config, now, true, self.receiver.ack_due) {
             return Some(self.numbered_packet(now, outgoing));
         }
         if self.receiver.ack_due {
@@ -339,7 +339,7 @@ impl Connection {
                 Some(Some(self.syn_packet(now, outgoing)))
             }
             Opening::SynSent => {
-                let outgoing = self.sender.poll(&self.config, now, false);
+                let outgoing = self.sender.poll(&self.config, now, false, false);
                 Some(outgoing.map(|outgoing| self.syn_packet(now, outgoing)))
             }
             Opening::SynReceived if std::mem::take(&mut self.answer_due) => {

@@ -2,6 +2,7 @@ use super::super::config::{Config, MAX_PACKETS, PacketSize, SmallWindow, WindowF
 use super::super::packet::{HEADER_BYTES, MIN_PADDING_BYTES, PacketKind};
 use super::{Sender, UNSENT};
 use crate::congestion::Controller;
+use crate::tcp::Nagle;
 use flashcrowd_base::{Span, Time};
 
 /// For the pace of a small window while no round trip was measured (libutp of 2010).
@@ -27,13 +28,14 @@ impl Sender {
         self.outgoing(self.syn, 0, 0, false)
     }
 
-    /// What to send next. Nothing new unless the connection is `open`.
+    /// What to send next. Nothing new unless the connection is `open`. `acks`: an acknowledgement is due.
     #[inline]
     pub(in super::super) fn poll(
         &mut self,
         config: &Config,
         now: Time,
         open: bool,
+        acks: bool,
     ) -> Option<OutgoingPacket> {
         self.pace_wake = Time::NEVER;
         self.blocked = false;
@@ -52,7 +54,7 @@ impl Sender {
             return None;
         }
         if self.snd_nxt < self.write_end {
-            return self.poll_data(config, now);
+            return self.poll_data(config, now, acks);
         }
         let small = self.must_wait(config);
         let room = self.send_queue.len() < MAX_PACKETS as usize;
@@ -102,10 +104,12 @@ impl Sender {
 
     /// New data, if there is room for it.
     #[inline]
-    fn poll_data(&mut self, config: &Config, now: Time) -> Option<OutgoingPacket> {
+    fn poll_data(&mut self, config: &Config, now: Time, acks: bool) -> Option<OutgoingPacket> {
         let unsent = self.write_end - self.snd_nxt;
         let mut len = unsent.min(u64::from(self.packet));
-        if len < u64::from(self.packet) && !self.closed && self.must_wait(config) {
+        // An acknowledgement takes with it what is held (`send_pkt` with `pkt_ack`).
+        let forced = self.closed || (acks && config.nagle == Nagle::Minshall);
+        if len < u64::from(self.packet) && !forced && self.must_wait(config) {
             return None;
         }
         // One number is kept for the FIN.

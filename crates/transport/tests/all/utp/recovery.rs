@@ -261,6 +261,22 @@ fn minshall_holds_a_small_packet_for_another_small_one_only() {
     }
 }
 
+/// libtorrent (`send_pkt` with `pkt_ack`): an acknowledgement takes with it what Minshall's rule holds.
+#[test]
+fn what_is_held_leaves_with_an_acknowledgement() {
+    for (nagle, payload) in [(Nagle::Minshall, 30), (Nagle::Classic, 0)] {
+        let mut pair = Pair::new(Config { nagle, ..small(20) });
+        assert_eq!((pair.write(50).len(), pair.write(30).len()), (1, 0), "{nagle:?}");
+        // The other end has something to say, and has not heard of the packet.
+        pair.answerer.write(pair.now, 100);
+        for packet in said(&mut pair.answerer, pair.now) {
+            pair.caller.receive(pair.now, &packet);
+        }
+        let answers = said(&mut pair.caller, pair.now);
+        assert_eq!(answers.iter().map(|packet| packet.len).collect::<Vec<_>>(), [payload]);
+    }
+}
+
 fn libtorrent_with(packets: u32) -> Config {
     let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 100 };
     Config { initial_window_packets: packets, packet_size, ..profiles::libtorrent() }
