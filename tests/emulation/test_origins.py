@@ -214,7 +214,7 @@ def test_what_is_not_a_network_s_matter_is_refused_still(crowd: Path) -> None:
     assert found.endswith("files go over the kernel's TCP; give it a TCP stack")
     crowd.write_text(CROWD + WEB_SEEDS)
     (found,) = impossible(plan_of(crowd))
-    assert "(swarm): real clients are not told of web seeds; leave web_seeds out" in found
+    assert "workloads.swarm: real clients are not told of web seeds; leave web_seeds out" in found
 
 
 def test_a_server_and_its_clients_are_on_one_node(crowd: Path) -> None:
