@@ -9,6 +9,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,15 @@ class Hosts:
         """The router's way on, or another interface, takes so much from now on."""
         with NetNS(at or self.router) as space:
             space.link("set", index=index_of(space, interface), mtu=mtu)
+
+    def until_sent(self, least_bytes: int, patience_s: float = 60.0) -> None:
+        """Waits until so much has left the sender."""
+        end = time.monotonic() + patience_s
+        with NetNS(self.sender) as space:
+            index = index_of(space, "up")
+            while space.get_links(index)[0].get_attr("IFLA_STATS64")["tx_bytes"] < least_bytes:
+                assert time.monotonic() < end, "the sender is silent"
+                time.sleep(0.05)
 
     def out_of_reach(self, version: int, kind: str) -> socket.socket:
         """A UDP socket at the sender, to whose address the router sends nothing, and says so."""

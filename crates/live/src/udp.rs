@@ -206,9 +206,11 @@ impl Udp {
         } else {
             (Ipv6PathMtuDiscovery::PROBE, 0)
         };
-        // If this fails, the packet is lost on a path that has become smaller.
+        // If one fails, the packet is lost on a path that has become smaller.
         let _ = set_ipv6_mtu_discover(&self.socket, mode);
-        set_ipv6_mtu(&self.socket, bytes);
+        set_ipv6(&self.socket, libc::IPV6_MTU, bytes);
+        // quinn-udp sets it: the system would refuse the packet (`EMSGSIZE`), whatever the mode.
+        set_ipv6(&self.socket, libc::IPV6_DONTFRAG, (!does).into());
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -218,19 +220,19 @@ impl Udp {
     fn fragments_ipv6(&self, _does: bool) {}
 }
 
-/// The size of fragments; 0 for what the path or the device takes.
+/// Sets `IPV6_MTU`, the size of fragments (0 for what the path or the device takes), or `IPV6_DONTFRAG`.
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "no safe crate sets IPV6_MTU")]
-fn set_ipv6_mtu(socket: &UdpSocket, bytes: libc::c_int) {
+#[allow(unsafe_code, reason = "no safe crate sets IPV6_MTU and IPV6_DONTFRAG")]
+fn set_ipv6(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) {
     use std::os::fd::AsRawFd;
     // SAFETY: the file descriptor lives as long as `socket`; the kernel reads one integer, which is there.
     let _ = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_IPV6,
-            libc::IPV6_MTU,
-            (&raw const bytes).cast(),
-            size_of_val(&bytes) as libc::socklen_t,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
         )
     };
 }
