@@ -31,6 +31,23 @@ def handled(
             signal.signal(number, was or signal.SIG_DFL)
 
 
+@contextmanager
+def kept(numbers: Iterable[signal.Signals]) -> Iterator[None]:
+    """Holds these signals back until the block ends, and whoever heard of them before hears them.
+
+    For imports that set handlers of their own. Whatever thread this is, unless they do.
+    """
+    before: dict[signal.Signals, Any] = {number: signal.getsignal(number) for number in numbers}
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, before)
+    try:
+        yield
+    finally:
+        for number, was in before.items():
+            if signal.getsignal(number) is not was:
+                signal.signal(number, was or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
 class _Asked:
     by: signal.Signals | None = None
 

@@ -1,7 +1,10 @@
 """Job scripts of queues, as text."""
 
 import gc
+import signal
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place, opened
 from flashcrowd.cluster.queues import Options, cluster
 
-pytest.importorskip("dask_jobqueue", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("dask_jobqueue") is None, reason="the extra `cluster` is not installed"
+)
 
 LOOPBACK = '[options.scheduler_options]\nhost = "127.0.0.1"\n'
 
@@ -127,6 +132,30 @@ def test_mistakes_in_options(tmp_path: Path, text: str, said: str) -> None:
     assert "\n" not in told
     del caught
     gc.collect()  # here, not in another test: objects of dask-jobqueue complain half made
+
+
+IMPORTED = """
+import signal, sys
+from pathlib import Path
+from flashcrowd.cluster.queues import Options, cluster
+
+before = signal.getsignal(signal.SIGINT)
+file = Path(sys.argv[1])
+with cluster("slurm", Options.read(file).options, file):
+    assert "dask_jobqueue.runner" in sys.modules
+    assert signal.getsignal(signal.SIGINT) is before
+    signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_ctrl_c_stays_what_it_was(tmp_path: Path) -> None:
+    """In a process of its own: the first import counts."""
+    file = tmp_path / "queue.toml"
+    file.write_text(SLURM)
+    words = [sys.executable, "-c", IMPORTED, str(file)]
+    run = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == -signal.SIGINT, run.stderr
+    assert run.stderr.endswith("KeyboardInterrupt\n")
 
 
 def test_without_a_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

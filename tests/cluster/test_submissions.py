@@ -2,19 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("dask_jobqueue", reason="the extra `cluster` is not installed")
-
 from tests.cluster.test_queues import SLURM
 
 from flashcrowd.cluster import submissions
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place, opened
 from flashcrowd.cluster.submissions import Submissions, words
+
+pytestmark = pytest.mark.skipif(
+    find_spec("dask_jobqueue") is None, reason="the extra `cluster` is not installed"
+)
 
 SAID = """Command exited with non-zero exit code.
 Exit code: 1

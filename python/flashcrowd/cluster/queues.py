@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.local import ANY_PORT, QUIET, environment
 from flashcrowd.cluster.submissions import Submissions
 from flashcrowd.cluster.toml_file import table_of
+from flashcrowd.signals import kept
 from flashcrowd.study.progress import say
 
 if TYPE_CHECKING:
@@ -124,8 +126,11 @@ def cluster(
         ClusterError: an option is unknown, or one is missing.
     """
     from dask import config
-    from dask_jobqueue.oar import OARCluster
-    from dask_jobqueue.slurm import SLURMCluster
+
+    # One of its modules has Ctrl-C end the process with status 0, from when it is imported.
+    with kept([signal.SIGINT]):
+        from dask_jobqueue.oar import OARCluster
+        from dask_jobqueue.slurm import SLURMCluster
 
     given = dict(options)
     if "cores" in given:
