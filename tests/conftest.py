@@ -29,6 +29,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them ignore Ctrl-C, and their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    # So does `nohup` with a closed terminal. The tests go on, and what they begin hears of it.
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 # The runner's own objects are many and live to its end: to look at them at each collection took a
