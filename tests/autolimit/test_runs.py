@@ -41,6 +41,8 @@ class Running:
         if password is not None:
             environment[VARIABLE] = password
         self.heard: list[str] = []
+        self.user: int | None = None
+        """The limit at the start."""
         # In a session of its own there is no terminal but the one that it is given.
         self.process = subprocess.Popen(
             [*words, *arguments], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True,
@@ -53,16 +55,19 @@ class Running:
         for line in self.process.stdout:
             self.heard.append(line)
             said = json.loads(line)
+            if said["event"] == "start":
+                self.user = said["limit"]
             if said["event"] == event and holds(said):
                 return said
         raise AssertionError(f"no {event}: {self.process.communicate()[1]}")
 
     def limited(self) -> Any:
-        """Waits until a limit of its own is in force."""
+        """Waits until a limit of its own is in force, which the user's at the start is not."""
         return self.until(
             "status",
             lambda said: (
                 said["phase"] != "waiting"
+                and said["limit"] != self.user
                 and said["limit"] in (said["wanted"] // 1000 * 1000, said["wanted"] // 1024 * 1024)
             ),
         )
