@@ -3,11 +3,13 @@
     python -m tests.content_server.stuck WHEN COMMAND...
 
 From when there is a file WHEN, reads of files (`pread`) do not end, nor does opening a file to
-append to it. Only the end of the process ends them, as with a network file system.
+append to it. Only the end of the process ends them, as with a network file system. The file
+WHEN.stuck says that there is such a call.
 """
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 from fcntl import ioctl
@@ -54,12 +56,16 @@ class Answer(ctypes.Structure):
 
 def answer(listeners: SimpleQueue[int], when: str) -> None:
     """Lets calls go on, until they are to be stuck."""
+    # A signal is for the command, which holds some back in its own threads alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     listener = listeners.get()
     while True:
         call = Call()
         ioctl(listener, RECEIVE, call)
         if not os.access(when, os.F_OK):
             ioctl(listener, SEND, Answer(call.id, 0, 0, GO_ON))
+        else:
+            os.close(os.open(f"{when}.stuck", os.O_CREAT | os.O_WRONLY))
 
 
 def watch(when: str) -> bool:
