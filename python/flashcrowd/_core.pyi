@@ -8,6 +8,7 @@ __all__ = [
     "EngineFault",
     "IdlePoll",
     "Lab",
+    "LastResort",
     "PlanError",
     "PlanReader",
     "RunHandle",
