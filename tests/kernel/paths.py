@@ -51,7 +51,10 @@ class Hosts:
         end = time.monotonic() + patience_s
         with NetNS(self.sender) as space:
             index = index_of(space, "up")
-            while space.get_links(index)[0].get_attr("IFLA_STATS64")["tx_bytes"] < least_bytes:
+            while (
+                next(iter(space.get_links(index))).get_attr("IFLA_STATS64")["tx_bytes"]
+                < least_bytes
+            ):
                 assert time.monotonic() < end, "the sender is silent"
                 time.sleep(0.05)
 
