@@ -197,7 +197,7 @@ class _Node:
             while data:
                 data = data[os.write(self._to, data) :]
         except OSError as error:
-            raise EngineError(f"{self.name}: {error.strerror}") from None
+            raise EngineError(f"{self.name}: {self._why(error)}") from None
 
     def hear(self) -> list[dict[str, Any]]:
         """What it has said.
@@ -208,12 +208,16 @@ class _Node:
         try:
             data = os.read(self._back, 1 << 20)
         except OSError as error:
-            raise EngineError(f"{self.name}: {error.strerror}") from None
+            raise EngineError(f"{self.name}: {self._why(error)}") from None
         if not data:
             raise EngineError(f"{self.name}: {self._gone()}")
         self.heard = time.monotonic()
         found, self._rest = messages(self._rest + data)
         return found
+
+    def _why(self, error: OSError) -> str:
+        """What became of it: one that was reset, with something unread there, has ended, too."""
+        return self._gone() if isinstance(error, ConnectionError) else str(error.strerror)
 
 
 class _Ensemble:
