@@ -139,8 +139,7 @@ class Pairs:
             # A base with zeros has resamples without a ratio: `equivalence` leaves these out.
             warnings.filterwarnings("ignore", "The BCa confidence interval cannot be calculated")
             change = measure.change(point, base)
-            fair = measure.fair_change(point, base) is not None
-        if change is not None and not fair:
+        if change is not None and not measure.is_fair(change, point, base):
             found = Equivalence("undecided", self.margin, None, None, paired=False)
             return Pair(point, base, measure.at(point), measure.at(base), found)
         values, known = measure.by_seed(point), measure.by_seed(base)

@@ -92,21 +92,25 @@ class Measure:
         return self.missing(point) - (self.missing(base) if base is not None else 0.0) > _ALIKE
 
     def fair_change(self, point: Point, base: Point) -> Estimate | None:
-        """The change from `base`; `None` where only those are compared that fared better.
-
-        That is so where runs of one lack what took longest, and where the one that is shorter, or
-        not clearly longer, lacks more than the other.
-        """
+        """The change from `base`; `None` where only those are compared that fared better."""
         if self.lacking(point) or self.lacking(base):
             return None
         change = self.change(point, base)
-        if change is None:
-            return None
+        return change if change is not None and self.is_fair(change, point, base) else None
+
+    def is_fair(self, change: Estimate, point: Point, base: Point) -> bool:
+        """Whether a change from `base` is more than that only those are in it that fared better.
+
+        It is not where runs of one lack what took longest, and where the one that is shorter, or
+        not clearly longer, lacks more than the other.
+        """
+        if self.lacking(point) or self.lacking(base):
+            return False
         low = change.mean if change.low is None else change.low
         high = change.mean if change.high is None else change.high
-        if (self.lacks(point, base) and low <= 0) or (self.lacks(base, point) and high >= 0):
-            return None
-        return change
+        if self.lacks(point, base):
+            return low > 0
+        return high < 0 if self.lacks(base, point) else True
 
     def by_seed(self, point: Point) -> dict[int, float]:
         """The values of `point` that count, by the run's seed."""
