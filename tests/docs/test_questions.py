@@ -33,14 +33,14 @@ def lines(block: str) -> list[str]:
     return [line.removeprefix("$ ") for line in block.splitlines()]
 
 
-def called(command: str, folder: Path) -> str:
-    """What a command prints, in a folder that has the studies of the repository."""
+def called(command: str, folder: Path, columns: str = COLUMNS) -> str:
+    """What a command prints in a folder, on a terminal with so many columns."""
     words = shlex.split(command)
     assert words[0] == "flashcrowd", command
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
-        env=os.environ | {"COLUMNS": COLUMNS},
+        env=os.environ | {"COLUMNS": columns},
         capture_output=True,
         text=True,
         check=False,

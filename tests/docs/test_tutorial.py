@@ -67,10 +67,3 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
     file = ROOT / "docs" / page
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text()):
         assert (file.parent / target).exists(), f"{page} links to {target}"
-
-
-def test_the_study_in_the_readme_is_one(tmp_path: Path) -> None:
-    block = re.search(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert block
-    (tmp_path / "study.toml").write_text(block[1])
-    assert execute("flashcrowd check study.toml", tmp_path).returncode == 0
