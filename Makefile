@@ -41,7 +41,7 @@ YIELDING := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
-	tables questions needs docs wheel libutp lock clean
+	tables questions needs validation docs wheel libutp lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -157,6 +157,9 @@ questions: build ## Run the studies of docs/questions again, and write what they
 needs: build ## What check predicts beside what runs take: measure, fit its costs, write benches/needs/README.md (minutes)
 	$(BIN)/python -m benches.needs
 	@$(MAKE) --no-print-directory build
+
+validation: venv ## Write docs/validation.md, and README's table of it, from benches/validation/points.toml
+	$(BIN)/python -m benches.validation
 
 docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
 	@$(UV) sync --locked --quiet --extra report --group docs
