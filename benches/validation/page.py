@@ -69,7 +69,7 @@ def _row(data: Validation, point: Point) -> Sequence[str]:
         point.measure,
         _span(point),
         f"**{verdict}**" if verdict == "differs" else verdict,
-        " / ".join(map(str, point.runs)) if point.runs else "–",
+        "\u00a0/\u00a0".join(map(str, point.runs)) if point.runs else "–",
         f"test: `{point.held}`" if point.held else _state(data.since(point)) if point.real else "–",
     )
 
@@ -82,7 +82,7 @@ def _span(point: Point) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:+.3g} %".replace("-", "−") if value else "0 %"
+    return f"{value:+.3g}\u00a0%".replace("-", "−") if value else "0\u00a0%"
 
 
 def _state(later: Sequence[Change], *, named: bool = False) -> str:
