@@ -43,6 +43,7 @@ LONG = "The " + "very " * 44 + "long queue drops.\n"
         ("The queue of the line " * 4 + ".", ["1: half of the sentences have 20"]),
         ("What comes out is shown.", ["1: 'What …'"]),
         ("What comes out?", []),
+        ("| a |\n| --- |\n| What comes out. |", []),
     ],
 )
 def test_an_offence_is_named_with_its_line(text: str, expected: list[str]) -> None:

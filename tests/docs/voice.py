@@ -66,6 +66,7 @@ class Rules:
     limits: Mapping[str, int]
     names: re.Pattern[str]
     instead: Mapping[re.Pattern[str], str]
+    instead_in_prose: Mapping[re.Pattern[str], str]
     not_yet: Mapping[str, str]
 
 
@@ -77,9 +78,14 @@ def rules() -> Rules:
     return Rules(
         read["limits"],
         re.compile(rf"\b(?:{names})[ -]\d[\w.]*(?:(?:,| and| to|–) ?\d[\w.]*)*|{_DATE}"),
-        {re.compile(it, re.IGNORECASE): then for it, then in read["instead"].items()},
+        _patterns(read["instead"]),
+        _patterns(read["instead_in_prose"]),
         read.get("not_yet", {}),
     )
+
+
+def _patterns(table: Mapping[str, str]) -> Mapping[re.Pattern[str], str]:
+    return {re.compile(pattern, re.IGNORECASE): then for pattern, then in table.items()}
 
 
 def words(sentence: str) -> int:
@@ -140,7 +146,8 @@ def offences(passages: Iterable[Passage]) -> list[str]:
 
 
 def _unused(sentence: Passage) -> Iterator[str]:
-    for pattern, instead in rules().instead.items():
+    prose = rules().instead_in_prose if sentence.kind == "prose" else {}
+    for pattern, instead in {**rules().instead, **prose}.items():
         if hit := pattern.search(sentence.text):
             phrase = hit[0] if hit[0] != sentence.text else f"{hit[0].split()[0]} …"
             yield f"{sentence.where}: {phrase!r} ({instead}): {sentence.text}"
