@@ -194,7 +194,7 @@ def _why(error: OSError, transport: str) -> str:
     """Why nothing was measured: absent, unwilling and full are different things."""
     protocol = {"utp": "UDP", "tcp": "TCP"}[transport]
     why = {
-        ConnectionRefusedError: f"nobody listens there for {protocol} (or a firewall says so)",
+        ConnectionRefusedError: f"no program listens there for {protocol} (or a firewall refuses)",
         TimeoutError: f"the other end does not answer; is {protocol} let through to that port?",
         ConnectionResetError: "the other end is there and refuses connections (RESET): it ends, it"
         " has more of them than it takes, or it is not `flashcrowd utp serve`",
