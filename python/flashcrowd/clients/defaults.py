@@ -94,13 +94,14 @@ def markdown() -> str:
     found = list(settings())
     counts = {table: sum(it[1] == table for it in found) for table in _HEADINGS}
     lines = [
-        "# What of libtorrent's settings is modelled",
+        "# Settings of libtorrent in the model",
         "",
         f"libtorrent {version} has {len(defaults)} settings. The profile `{NAME}` has "
-        f"{counts['modelled']} of them with their defaults,",
-        f"a study gives {counts['given']}, {counts['differs']} are another rule here, and "
-        f"{counts['left_out']} are left out. A test compares each key of the profile",
-        "with the library. What the [emulation](programs.md#what-is-set) sets is another question.",
+        f"{counts['modelled']} of them, with their defaults.",
+        f"A study gives {counts['given']}; {counts['differs']} follow another rule; "
+        f"{counts['left_out']} are left out.",
+        "A test compares each key of the profile with the library. "
+        "[Real programs](programs.md#settings) lists the settings of the emulation.",
         "",
         "<!-- From python/flashcrowd/clients/libtorrent.toml: python -c 'from",
         '     flashcrowd.clients.defaults import markdown; print(markdown(), end="")\' -->',
