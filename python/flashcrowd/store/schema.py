@@ -138,11 +138,11 @@ ENGINE_TABLES: dict[str, Layout] = {
             "run",
             "the run itself; becomes a row of `runs`",
             _columns("""
-    outcome | text | | `completed`: all leechers and sized transfers ended, as planned. `stopped`: a
-        stop rule held. `undelivered`: a flow, page or client lost its connection before it had all
-        bytes, or nothing of a workload arrived. `horizon`: cut off in time. `stalled`: a swarm
-        could not go on. `invalid`: an emulation exceeded a limit of its accuracy. `failed`: a
-        program of an emulation crashed, hangs or refused
+    outcome | text | | how the run ended. `completed`: all leechers and sized transfers ended, as
+        planned. `stopped`: a stop rule held. `undelivered`: a flow, page or client lost its
+        connection before it had all bytes, or nothing of a workload arrived. `horizon`: cut off in
+        time. `stalled`: a swarm could not go on. `invalid`: an emulation exceeded a limit of its
+        accuracy. `failed`: a program of an emulation crashed, hung or refused
     reason | text | | why, in words, a program's last lines behind them; empty when completed
     end_s | real | s | simulated time at the end
     events | count | | events handled by the event loop
@@ -190,8 +190,9 @@ ENGINE_TABLES: dict[str, Layout] = {
         their SYNs included
     online_s | real | s | time that they were online, summed over peers
     downloading_s | real | s | time that they were online without the whole file
-    alone_share | real? | 0 to 1 | share of `downloading_s` without a neighbour: the tracker had not
-        answered, or no handshake was complete; null for seeds, and with the next three one in all
+    alone_share | real? | 0 to 1 | share of `downloading_s` without a neighbour.
+        The tracker had not answered, or no handshake was complete. Null for seeds. This and the
+        next three add up to one
     uninterested_share | real? | 0 to 1 | share of it with neighbours, none of which had a block
         that had not been asked for
     choked_share | real? | 0 to 1 | share of it in which it was interested in neighbours, and all of
@@ -199,11 +200,11 @@ ENGINE_TABLES: dict[str, Layout] = {
     unchoked_share | real? | 0 to 1 | share of it in which one of them did not choke it
     needed_s | real | s | time that they were online, complete or not, while a leecher of the swarm
         was online without the whole file
-    idle_share | real? | 0 to 1 | share of `needed_s` in which a seed had nothing to upload: no
-        request waited, no block was half-written, and all that it had sent was acknowledged; null
-        for leechers
+    idle_share | real? | 0 to 1 | share of `needed_s` in which a seed had nothing to upload. No
+        request waited, no block was half-written, and all sent bytes were acknowledged. Null for
+        leechers
     limited_share | real? | 0 to 1 | share of `needed_s` in which a peer's own upload limit held it
-        back: what it had sent was not paid for yet; null if nobody needed it
+        back; null if no peer needed it
 """),
         ),
         Layout(
@@ -224,7 +225,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     hits | count | | those of them that were in memory when their client could take one
     read_bytes | count | B | what was asked of the disk
     reads | count | | in how many requests
-    reads_ahead | count | | those of them for which nobody waited when they were asked for
+    reads_ahead | count | | those of them for which no client waited when they were requested
     seeks | count | | reads that did not begin where the arm of a hard disk stood
     evictions | count | | extents that gave their memory to others
     residence_s | real? | s | mean time that those had been in memory; null without one
@@ -246,7 +247,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     file | count | | number of the file, from 0, the most popular first
     downloads | count | | requests for it
     sent_bytes | count | B | its blocks handed to the sockets of clients
-    read_bytes | count | B | what of it was asked of the disk
+    read_bytes | count | B | bytes of it requested from the disk
 """),
         ),
         Layout(
@@ -286,8 +287,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         again and those without data included, a super-segment counted once
     retransmits | count | packets | packets of the sender sent again: data, SYN and FIN
     timeouts | count | | retransmission timeouts, those of the SYN included
-    mean_rtt_s | real? | s | mean round-trip time of the sender over time: each of its transport's
-        samples holds until the next; null without one, as of a flow that never connected
+    mean_rtt_s | real? | s | mean round-trip time of the sender over time. Each sample of its
+        transport holds until the next. Null without a sample
     p95_rtt_s | real? | s | the least round-trip time that it did not exceed for 95 % of that time,
         or at most a 64th more; null without a sample
     min_rtt_s | real? | s | least of its samples; null without one
@@ -333,24 +334,24 @@ ENGINE_TABLES: dict[str, Layout] = {
     mean_delay_s | real? | s | mean one-way delay of those that arrived; null if none did
     p95_delay_s | real? | s | the least delay that 95 % of those that arrived did not exceed
     max_delay_s | real? | s | greatest delay of those that arrived
-    jitter_s | real? | s | interarrival jitter (RFC 3550, section 6.4.1) after the last of them
-        arrived: a running mean, over the whole call, of how much transit times differ
+    jitter_s | real? | s | interarrival jitter (RFC 3550, section 6.4.1) after the last
+        arrival. It is a running mean of the differences of transit times
 """),
         ),
         Layout(
             "series",
             "one sample of one time series",
             _columns("""
-    what | text | | what was sampled: `queue-packets`, `queue-delay` (s), `link-rate` (bit/s),
-        `goodput` (bit/s), `window` (B), `rtt` (s), `own-delay` (s), `swarm-rate` (bit/s), `online`,
-        `completed`, `upload-limit` (bit/s), `origin-rate` (bit/s), `disk-rate` (bit/s),
-        `disk-queue` (reads), `disk-waiting` (clients), `origin-clients`
+    what | text | | the sampled value. It is one of `queue-packets`, `queue-delay` (s),
+        `link-rate` (bit/s), `goodput` (bit/s), `window` (B), `rtt` (s), `own-delay` (s),
+        `swarm-rate` (bit/s), `online`, `completed`, `upload-limit` (bit/s), `origin-rate` (bit/s),
+        `disk-rate` (bit/s), `disk-queue` (reads), `disk-waiting` (clients), `origin-clients`
     source | text | | the link, flow, swarm, host or origin that it belongs to
     t_s | real | s | when
-    value | real | see `what` | the sample; a flow has no row for `window` before it starts, none
-        for `rtt` before its first round trip, and none for either once it is over; only uTP
-        has `own-delay`, the latest one-way delay above the least that it measured; a client
-        without a limit has none for `upload-limit`
+    value | real | see `what` | the sample. A flow has no row for `window` before it starts, none
+        for `rtt` before its first round trip, and none for either after its end. Only uTP has
+        `own-delay`, the latest one-way delay above the minimum that it measured. A client without
+        a limit has no row for `upload-limit`
 """),
             optional="measures.series",
         ),
@@ -375,7 +376,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     owner | text | | the group of hosts whose access lines they are, or the name of a shared link
     way | text | | `up`, `down`, or nothing for a shared link
     packets | count | packets | packets waiting, the one in transmission included
-    count | count | | how often one of these links was found with so many
+    count | count | | how often a link had this number
     online | count | | how often while a peer of a swarm ran on the host
 """),
             optional="measures.queues",
@@ -453,8 +454,8 @@ ENGINE_TABLES: dict[str, Layout] = {
             _columns("""
     host | text | | the captured host
     peer | text | | the host at the other end
-    t_ns | count | ns | when: at the host before its line, so what the host sends is seen before it
-        queues there, and what is lost on its way is seen by its sender alone
+    t_ns | count | ns | when, at the host before its line. A sent packet is seen before it queues
+        there. A lost packet is seen only by its sender
     direction | text | | `sent` or `received`
     ip_bytes | count | B | size of the IP packet
     packet | bytes | | its first bytes (`measures.capture.snap`), the IP header first
@@ -486,8 +487,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     upload_bps | real | bit/s | what it uploads as its own interface says, mean since the row before
     download_bps | real | bit/s | the same of what it downloads
     phase | text | | what the controller is doing: `learning`, `raising`, `lowering`, `holding`,
-        `draining` or `waiting`; beside a real client also `suspended`, while that goes by its own
-        rules
+        `draining` or `waiting`; with a real client also `suspended`, while the client
+        follows its own rules
     reason | text | | why, in words
     rtt_s | real? | s | round trip of the probe that was answered last since the row before; null if
         none was
@@ -508,12 +509,12 @@ ENGINE_TABLES: dict[str, Layout] = {
     bytes | count | B | their bytes, framing included
     dropped | count | packets | packets dropped by its full queue
     lost | count | packets | packets lost by its loss model
-    mean_queue_delay_s | real? | s | mean wait in its queue, over packets that its queue took (where
-        its discipline decides, over those that left the queue); null if there were none
+    mean_queue_delay_s | real? | s | mean wait in its queue, over packets that the queue accepted.
+        With an active discipline, over packets that left the queue. Null if there were none
     max_queue_packets | count | packets | most packets that ever waited
-    utilisation | real? | 0 to 1 | bits that left the link, of a packet in transmission those sent,
-        over the bits that its rates and traces allowed in the run or the window; null for a link
-        without a rate, or if nothing was allowed
+    utilisation | real? | 0 to 1 | bits that left the link, over the bits that its rates and
+        traces allowed in the run or the window. The sent bits of a packet in transmission count.
+        Null for a link without a rate, or if nothing was allowed
 """),
         ),
         Layout(
@@ -566,15 +567,15 @@ ENGINE_TABLES: dict[str, Layout] = {
         else 0
     ecn | text? | | codepoint of the IP header: `ect0`, `ect1`, `ce`
     old | text? | | state before, of the connection or of congestion control
-    new | text? | | state from now on. Of a connection: `syn_sent`, `syn_received`, `established`,
+    new | text? | | the new state. Of a connection: `syn_sent`, `syn_received`, `established`,
         `fin_wait`, `close_wait`, `last_ack`, `time_wait`, `closed`. Of congestion control:
         `slow_start`, `congestion_avoidance`, `application_limited` (room in the window, and nothing
         to send), TCP's `cwr`, `recovery` and `loss` (Linux: TCP_CA_CWR, TCP_CA_Recovery,
         TCP_CA_Loss), BBR's own
-    trigger | text? | | why a packet counts as lost: `time_threshold` (RACK), `reordering_threshold`
-        (duplicates, SACK), `rto_expired`; why a connection closed: `clean`, `aborted`, `reset`,
-        `timed_out`; `ecn` where marks are answered; of the loss timer `set`, `expired`,
-        `cancelled`
+    trigger | text? | | the reason. Of a lost packet: `time_threshold` (RACK),
+        `reordering_threshold` (duplicates, SACK), `rto_expired`. Of a closed connection: `clean`,
+        `aborted`, `reset`, `timed_out`. `ecn` if marks are answered. Of the loss timer: `set`,
+        `expired`, `cancelled`
     timer | text? | | what the loss timer is for: `handshake`, `rto`, `tail_loss_probe`,
         `reordering`, `persist`
     timer_delay_s | real? | s | time until it expires, when it is set
@@ -622,13 +623,13 @@ ENGINE_TABLES: dict[str, Layout] = {
             "one thing that the self-test of an emulation measured before its first run over a "
             "network; empty for a simulation",
             _columns("""
-    probe | text | | what was measured, with echoes: how many were answered, their least round trip
-        on the idle path (s), its loss both ways if it loses at random; while they ask for more than
-        it carries the 90th percentile of round trips (s), what of it is waiting (s), and the rate
-        at which answers came (bit/s). Where there are more kinds of paths than the self-test
-        probes, `kinds of paths` has in `planned` how many there are and in `measured` how many were
-        probed; likewise `queue of the full path, filled to` (packets) and `rate of the full path,
-        probed at` (bit/s) where echoes do not fill a queue or are slower than a link
+    probe | text | | the measured value, from echoes. On the idle path: the number of answers, the
+        minimum round trip (s), and the random loss both ways. On the full path: the 90th
+        percentile of round trips (s), its part of waiting (s), and the rate of answers (bit/s). If
+        there are more kinds of paths than the self-test probes, `kinds of paths` has their number
+        in `planned`, and the number of probed ones in `measured`. `queue of the full path, filled
+        to` (packets) and `rate of the full path, probed at` (bit/s) do the same for echoes that do
+        not fill a queue or are slower than a link
     from | text | | asking host; nothing for `kinds of paths`, as in `to`
     to | text | | answering host
     planned | real | s, bit/s, or 1 | what the model says for the instants at which they were sent
@@ -722,13 +723,20 @@ def _section(name: str, row: str, columns: tuple[Column, ...], optional: str = "
         about += f" Empty unless the study asks for it (`{optional}`)."
     out = [f"## `{name}`", "", _wrapped(about)]
     out += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
+    notes: list[str] = []
     for column in columns:
         title = column.name if column.name.startswith("*") else f"`{column.name}`"
         kind = _WORDS[column.kind] if title[0] == "`" else "text or number"
-        out.append(f"| {title} | {kind} | {column.unit} | {column.meaning} |")
-    return [*out, ""]
+        cell, _, more = column.meaning.partition(". ")
+        if more:
+            notes.append(f"- {title}: {more[:1].upper()}{more[1:]}.")
+        out.append(f"| {title} | {kind} | {column.unit} | {cell} |")
+    wrapped = [_wrapped(note, "  ") for note in notes]
+    return [*out, "", *wrapped, ""] if notes else [*out, ""]
 
 
-def _wrapped(text: str) -> str:
+def _wrapped(text: str, indent: str = "") -> str:
     """As all pages wrap; neither hyphens nor paths are broken."""
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text, 120, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent
+    )
