@@ -41,6 +41,7 @@ impl<'a> Header<'a> {
     }
 
     /// Where it goes.
+    #[cfg(target_os = "linux")]
     pub(crate) fn destination(&self) -> [u8; 4] {
         [self.bytes[16], self.bytes[17], self.bytes[18], self.bytes[19]]
     }

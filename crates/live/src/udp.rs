@@ -1,5 +1,7 @@
 use crate::gso_batch::{GsoBatch, Sizing};
-use quinn_udp::{RecvMeta, TransportErrorPayload, UdpSockRef, UdpSocketState};
+#[cfg(not(windows))]
+use quinn_udp::TransportErrorPayload;
+use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll, ready};
@@ -51,13 +53,13 @@ impl Udp {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         let socket = UdpSocket::from_std(socket.into())?;
-        let reference = UdpSockRef::from(&socket);
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // Less than asked for is no fault: it costs packets only at rates that need it.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
         // Without ICMP errors an absent peer is found by its silence, later.
-        let _ = state.enable_transport_errors(reference);
+        #[cfg(not(windows))]
+        let _ = state.enable_transport_errors(UdpSockRef::from(&socket));
         let local = socket.local_addr()?;
         let udp = Udp { socket, state, local };
         udp.may_fragment(true);
@@ -158,7 +160,14 @@ impl Udp {
         self.socket.poll_send_ready(cx)
     }
 
+    /// Windows has no queue of ICMP errors: an absent peer is found by its silence.
+    #[cfg(windows)]
+    pub(crate) async fn watch_errors(&self, _tell: impl FnMut(Icmp)) -> io::Result<()> {
+        std::future::pending().await
+    }
+
     /// Waits for ICMP errors, and calls `tell` with each that says something.
+    #[cfg(not(windows))]
     pub(crate) async fn watch_errors(&self, mut tell: impl FnMut(Icmp)) -> io::Result<()> {
         loop {
             self.socket.ready(Interest::ERROR).await?;
@@ -239,6 +248,7 @@ fn set_ipv6(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) {
 
 /// What an ICMP message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(windows, allow(dead_code))]
 pub(crate) enum Icmp {
     /// This host cannot be reached.
     Unreachable(IpAddr),
