@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from inspect import signature
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -217,6 +219,9 @@ def _bca(
     """The bootstrap itself; a table, its figure and a verdict often ask for the same one."""
     from scipy.stats import bootstrap  # late: a second to load, and few runs need none
 
+    # SciPy before 1.15 has another name for it.
+    name = "rng" if "rng" in signature(bootstrap).parameters else "random_state"
+    chance: dict[str, Any] = {name: np.random.default_rng(SEED)}
     result = bootstrap(
         samples,
         statistic,
@@ -225,7 +230,7 @@ def _bca(
         confidence_level=widened_level(n),
         method="BCa",
         vectorized=True,
-        rng=np.random.default_rng(SEED),
+        **chance,
     )
     interval = result.confidence_interval
     return float(interval.low), float(interval.high)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import itertools
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, Strict, StringConstraints, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Strict,
+    StringConstraints,
+    model_validator,
+)
 
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.distribution import MaybeFile
@@ -160,7 +167,7 @@ def _read(given: Any, info: Any) -> Any:
     return {**rest, "file": None, "source": given["file"], **found}
 
 
-ArrivalTable = Annotated[FlashCrowd | Poisson | Times | Rates, Field(discriminator="kind")]
+ArrivalTable = Annotated[FlashCrowd | Poisson | Times | Rates, Discriminator("kind")]
 Arrivals = Annotated[
     ArrivalTable,
     kind_from("flash-crowd", gap="poisson", at="times", per_hour="rates"),

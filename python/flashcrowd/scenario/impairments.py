@@ -100,7 +100,7 @@ def _from_text(given: object) -> object:
 
 
 _KIND = {"to_bad": "gilbert-elliott", "to_good": "gilbert-elliott", "length": "bursts"}
-LossModel = Annotated[Bernoulli | GilbertElliott | Bursts, Field(discriminator="kind")]
+LossModel = Annotated[Bernoulli | GilbertElliott | Bursts, Discriminator("kind")]
 MaybeLoss = Annotated[
     LossModel | None,
     kind_from("bernoulli", **_KIND),
@@ -110,9 +110,7 @@ MaybeLoss = Annotated[
 ]
 """Loss on one link: "5 %", "5 % in bursts of 10", a table, or "none"."""
 
-PathLoss = Annotated[
-    Bernoulli | GilbertElliott | Bursts | LossDistribution, Field(discriminator="kind")
-]
+PathLoss = Annotated[Bernoulli | GilbertElliott | Bursts | LossDistribution, Discriminator("kind")]
 MaybePathLoss = Annotated[
     PathLoss | None,
     kind_from("bernoulli", **_KIND, file="distribution", points="distribution"),

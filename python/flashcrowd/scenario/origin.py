@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, model_validator
 
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.fields import (
@@ -98,7 +98,7 @@ class Relevance(Table):
     memory, if the disk has nothing else to do; 0 for never before it waits."""
 
 
-PolicyTable = Annotated[InOrder | Attach | Circus | Relevance, Field(discriminator="kind")]
+PolicyTable = Annotated[InOrder | Attach | Circus | Relevance, Discriminator("kind")]
 POLICIES: tuple[type[Table], ...] = (InOrder, Attach, Circus, Relevance)
 """All policies, in the order in which they are shown."""
 Policy = Annotated[
@@ -130,9 +130,7 @@ class PositioningByDistance(Table):
     """What the way over the whole disk adds."""
 
 
-PositioningTable = Annotated[
-    ConstantPositioning | PositioningByDistance, Field(discriminator="kind")
-]
+PositioningTable = Annotated[ConstantPositioning | PositioningByDistance, Discriminator("kind")]
 Positioning = Annotated[
     PositioningTable,
     kind_from("distance", time="constant"),
@@ -186,7 +184,7 @@ class NetworkVolume(Table):
     """What a request costs, in any unit."""
 
 
-DiskTable = Annotated[HardDisk | Ssd | NetworkVolume, Field(discriminator="kind")]
+DiskTable = Annotated[HardDisk | Ssd | NetworkVolume, Discriminator("kind")]
 DISKS: tuple[type[Table], ...] = (HardDisk, Ssd, NetworkVolume)
 """All kinds of disks, in the order in which they are shown."""
 Disk = Annotated[

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from flashcrowd.scenario.fields import (
     Count,
@@ -170,7 +170,7 @@ def _backlog_from_plan(given: Any) -> Any:
 
 BacklogTable = Annotated[
     MainlineBacklog | FixedBacklog | QueueTimeBacklog | SlowStartBacklog,
-    Field(discriminator="kind"),
+    Discriminator("kind"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field
 
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.distribution import SessionDistribution
@@ -64,7 +64,7 @@ class AllDone(Table):
 
 DepartureTable = Annotated[
     AtOnce | After | AfterShare | Never | AllDone | SessionDistribution,
-    Field(discriminator="kind"),
+    Discriminator("kind"),
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, Discriminator, Field, create_model
 
 from flashcrowd import _core
 from flashcrowd.errors import did_you_mean, one_of
@@ -166,6 +166,6 @@ def _union(tables: list[Any]) -> Any:
 if TYPE_CHECKING:
     UploadControl = UploadControlTable
 else:
-    _AnyTable = Annotated[_union([*TABLES.values()]), Field(discriminator="name")]
+    _AnyTable = Annotated[_union([*TABLES.values()]), Discriminator("name")]
     UploadControl = Annotated[_AnyTable, shorthand("name", _AnyTable | ControllerName)]
 """A controller: its name, or a table with its name and what differs from its defaults."""

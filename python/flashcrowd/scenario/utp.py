@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from flashcrowd.scenario.fields import (
     Natural,
@@ -112,7 +112,7 @@ def _size_from_plan(given: Any) -> Any:
     return {"kind": kind, "steps": steps, **from_plan(Ladder, rest)}
 
 
-SizeTable = Annotated[PathSize | FixedSize | Ladder, Field(discriminator="kind")]
+SizeTable = Annotated[PathSize | FixedSize | Ladder, Discriminator("kind")]
 
 
 def _fill_to_plan(value: Any) -> Any:

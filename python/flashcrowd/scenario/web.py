@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from flashcrowd.scenario.fields import (
     MaybePositiveSpan,
@@ -89,7 +89,7 @@ class ParetoReading(Table):
         return self
 
 
-ReadingTable = Annotated[ExponentialReading | ParetoReading, Field(discriminator="kind")]
+ReadingTable = Annotated[ExponentialReading | ParetoReading, Discriminator("kind")]
 Reading = Annotated[
     ReadingTable,
     kind_from(None, mean="exponential", shape="pareto"),

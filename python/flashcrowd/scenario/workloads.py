@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Discriminator
 
 from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.flows import Ping, Transfer
@@ -12,6 +12,6 @@ from flashcrowd.scenario.origin import Origin
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.scenario.web import Web
 
-Workload = Annotated[Swarm | Transfer | Ping | Web | Call | Origin, Field(discriminator="kind")]
+Workload = Annotated[Swarm | Transfer | Ping | Web | Call | Origin, Discriminator("kind")]
 """What happens on a network. All but swarms and origins go on between two hosts, and are a
 `flows.Flow`."""
