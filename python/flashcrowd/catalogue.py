@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from flashcrowd import _core
-from flashcrowd.engines.registry import ENGINES
+from flashcrowd.engines.registry import ENGINES, here
 from flashcrowd.scenario import LINES, shipped
 from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.discipline import Discipline
@@ -136,7 +136,7 @@ def _papers() -> Entries:
 
 
 def _engines() -> Entries:
-    modules = {name: place.partition(":")[0] for name, place in ENGINES.items()}
+    modules = {name: ENGINES[name].partition(":")[0] for name in here()}
     return {
         name: first_sentence(importlib.import_module(it).__doc__) for name, it in modules.items()
     }

@@ -3,7 +3,8 @@
 What a person names is followed wherever it leads. What lies below it is data from elsewhere: a link
 there may lead anywhere, a pipe or a device has no end, a length may be a lie. So each step below is
 taken from the descriptor of the folder before (`openat(2)` with `O_NOFOLLOW`), and a file is looked
-at before it is opened.
+at before it is opened. Windows has no such steps: there a folder is its path, and each step is
+looked at before it is taken.
 """
 
 from __future__ import annotations
@@ -26,7 +27,17 @@ TEXT_BYTES = 1 << 28
 _DENSE_BYTES = 1 << 26
 """Files from this length on must not have holes: who made them wrote every byte."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+STEPWISE = os.open in os.supports_dir_fd
+"""Whether this system opens files from an open folder (`openat(2)`)."""
+
+Folder = int | Path
+"""An open folder: its descriptor, or its path where the system is not `STEPWISE`."""
+
+# Windows has none of the first three, and reads texts unless it is told that they are bytes.
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
+_CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FILE = _CAREFUL | _CLOEXEC | getattr(os, "O_BINARY", 0)
 
 
 class Refused(OSError):
@@ -47,7 +58,7 @@ def directory(name: str | Path, within: int | None = None) -> int:
     if within is None:
         return os.open(name, _FOLDER)
     try:
-        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=within)
+        return os.open(name, _FOLDER | _CAREFUL, dir_fd=within)
     except OSError as error:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
@@ -61,8 +72,8 @@ def name_of(text: str) -> str:
 
 
 @contextmanager
-def parent(path: Path, within: Path | None = None) -> Iterator[int]:
-    """The descriptor of the folder that a path is in.
+def parent(path: Path, within: Path | None = None) -> Iterator[Folder]:
+    """The folder that a path is in, open until the block ends.
 
     Args:
         path: a path below `within`.
@@ -76,6 +87,9 @@ def parent(path: Path, within: Path | None = None) -> Iterator[int]:
     place = path.parent if within is None else within
     if os.pardir in path.relative_to(place).parts:
         raise Refused(errno.EINVAL, f"leads out of {place}", str(path))
+    if not STEPWISE:
+        yield _walked(place, path.parent.relative_to(place).parts)
+        return
     opened = directory(place)
     try:
         for name in path.parent.relative_to(place).parts:
@@ -92,11 +106,52 @@ def parent(path: Path, within: Path | None = None) -> Iterator[int]:
         os.close(opened)
 
 
-def open_in(folder: int, name: str, most: int | None = None) -> BufferedReader:
+def _walked(place: Path, names: tuple[str, ...]) -> Path:
+    """The path of a folder, each step of which is a folder and no link."""
+    for step, name in enumerate(("", *names)):
+        place /= name
+        found = os.stat(place, follow_symlinks=not step)
+        if not stat.S_ISDIR(found.st_mode):
+            raise _refused(found, "a folder", str(place))
+    return place
+
+
+def at(name: str, folder: Folder) -> tuple[str | Path, dict[str, int]]:
+    """What names a file of an open folder for a call of `os`: a path, and its `dir_fd`."""
+    return (folder / name, {}) if isinstance(folder, Path) else (name, {"dir_fd": folder})
+
+
+def replace(name: str, new: str, folder: Folder) -> None:
+    """Give a file or a folder of an open folder another name, in the place of what has it."""
+    if isinstance(folder, Path):
+        os.replace(folder / name, folder / new)
+    else:
+        os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def make_in(folder: Folder, name: str, mode: int = 0o777) -> None:
+    """Make a folder in an open one."""
+    path, within = at(name, folder)
+    os.mkdir(path, mode, **within)
+
+
+def new_in(folder: Folder, name: str) -> int:
+    """The descriptor of a file of an open folder that was not there, to write, for its owner."""
+    path, within = at(name, folder)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, **within)
+
+
+def sync(folder: Folder) -> None:
+    """Wait until the disk has the names of an open folder. Windows waits by itself."""
+    if not isinstance(folder, Path):
+        os.fsync(folder)
+
+
+def open_in(folder: Folder, name: str, most: int | None = None) -> BufferedReader:
     """A file of a folder, to read.
 
     Args:
-        folder: the folder's descriptor.
+        folder: the open folder.
         name: the file's name there.
         most: how long it may be, in bytes; any length if not given.
 
@@ -106,12 +161,12 @@ def open_in(folder: int, name: str, most: int | None = None) -> BufferedReader:
     """
     # Looked at first: to open a device may already do something. Then it is looked at once more,
     # as another file may have taken its place.
-    _plain(os.stat(name, dir_fd=folder, follow_symlinks=False), name, most)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    opened = os.open(name, flags, dir_fd=folder)
+    path, within = at(name, folder)
+    _plain(os.stat(path, follow_symlinks=False, **within), name, most)
+    opened = os.open(path, os.O_RDONLY | _FILE, **within)
     try:
         length = _plain(os.fstat(opened), name, most).st_size
-        if length >= _DENSE_BYTES and os.lseek(opened, 0, os.SEEK_HOLE) < length:
+        if length >= _DENSE_BYTES and _hole(opened) < length:
             raise Refused(errno.EINVAL, f"is {length} bytes long, and most of it is nothing", name)
         os.lseek(opened, 0, os.SEEK_SET)
         return os.fdopen(opened, "rb")
@@ -136,12 +191,12 @@ def opened_in_place(path: Path) -> TextIO:
         Refused: it is a link, no file, or a file that has another name, too.
         OSError: it cannot be opened.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with parent(path) as folder:
+        name, within = at(path.name, folder)
         with suppress(FileNotFoundError):
-            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            found = os.stat(name, follow_symlinks=False, **within)
             _plain(found, str(path), None)
-        handle = os.open(path.name, flags, 0o666, dir_fd=folder)
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | _FILE, 0o666, **within)
     try:
         if _plain(os.fstat(handle), str(path), None).st_nlink > 1:
             raise Refused(errno.EMLINK, "is a file that has another name, too", str(path))
@@ -157,7 +212,7 @@ def read(path: Path, within: Path | None = None, most: int = TEXT_BYTES) -> byte
         return _content(file, path.name, most)
 
 
-def read_in(folder: int, name: str, most: int = TEXT_BYTES) -> bytes:
+def read_in(folder: Folder, name: str, most: int = TEXT_BYTES) -> bytes:
     """The content of a file of a folder; see `open_in`."""
     with open_in(folder, name, most) as file:
         return _content(file, name, most)
@@ -170,7 +225,8 @@ def exists(path: Path, within: Path) -> bool:
         Refused: a folder on the way is a link.
     """
     with suppress(FileNotFoundError, NotADirectoryError), parent(path, within) as folder:
-        os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        name, dir_fd = at(path.name, folder)
+        os.stat(name, follow_symlinks=False, **dir_fd)
         return True
     return False
 
@@ -195,23 +251,34 @@ def make(folder: Path, within: Path) -> None:
     """
     with parent(folder, within) as above:
         with suppress(FileExistsError):
-            os.mkdir(folder.name, dir_fd=above)
-        os.close(directory(folder.name, above))
-
-
-def remove(name: str, folder: int) -> None:
-    """Remove a file, a link itself, or a folder with all that is in it; nothing if it is gone."""
-    with suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
+            make_in(above, folder.name)
+        if isinstance(above, Path):
+            _walked(above, (folder.name,))
         else:
-            os.unlink(name, dir_fd=folder)
+            os.close(directory(folder.name, above))
 
 
-def clear(folder: int) -> None:
+def remove(name: str, folder: Folder) -> None:
+    """Remove a file, a link itself, or a folder with all that is in it; nothing if it is gone."""
+    path, within = at(name, folder)
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.stat(path, follow_symlinks=False, **within).st_mode):
+            shutil.rmtree(path, ignore_errors=True, dir_fd=within.get("dir_fd"))
+        else:
+            os.unlink(path, **within)
+
+
+def clear(folder: Folder) -> None:
     """Remove all that is in a folder."""
     for name in os.listdir(folder):
         remove(name, folder)
+
+
+def _hole(opened: int) -> int:
+    """Where the first hole of a file begins, at its end if it has none."""
+    if hasattr(os, "SEEK_HOLE"):
+        return os.lseek(opened, 0, os.SEEK_HOLE)
+    return os.fstat(opened).st_size
 
 
 def _content(file: BufferedReader, name: str, most: int) -> bytes:

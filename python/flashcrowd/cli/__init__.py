@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cyclopts import App
 
-from flashcrowd import terminal
+from flashcrowd import systems, terminal
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
 from flashcrowd.errors import FAILED, StudyError, Unusable, limit, refused
 from flashcrowd.extras import remedy
@@ -87,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
+        # Before its module is imported, which may need what is not here.
+        name = next(iter(sys.argv[1:] if arguments is None else arguments), "")
+        if name in systems.COMMANDS:
+            systems.required(f"flashcrowd {name}", systems.COMMANDS[name])
         result = app(arguments)
         sys.stdout.flush()
     except StudyError as error:
@@ -96,7 +100,7 @@ def _status(arguments: Sequence[str] | None) -> int:
         print(error, file=sys.stderr)
         return 2
     except ImportError as error:
-        line = remedy(error)
+        line = remedy(error) or systems.lacking(error)
         if line is None:
             raise
         print(line, file=sys.stderr)

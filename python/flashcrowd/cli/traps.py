@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd import terminal
+from flashcrowd import systems, terminal
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs, RepeatInvalid
@@ -73,6 +73,7 @@ def traps(
 
     try:
         if engine == "emulation":
+            systems.required("the engine emulation", systems.LINUX)
             return _emulated(
                 names, controller, out, limits=_shares(limits), program=program,
                 repeats=repeats or 1, repeat_invalid=repeat_invalid, jobs=jobs, tell=tell,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from flashcrowd import systems
 from flashcrowd.engines import Engine
 
 ENGINES = {
@@ -37,6 +39,11 @@ class UnknownEngine(ValueError):
         super().__init__(f"no engine is called {name!r}; there are {', '.join(ENGINES)}{hint}")
 
 
+def here() -> list[str]:
+    """The names of those that run on this system."""
+    return [it for it in ENGINES if it not in REAL_TIME or sys.platform in systems.LINUX]
+
+
 def known(name: str) -> None:
     """Raise `UnknownEngine` if there is no engine of this name."""
     if name not in ENGINES:
@@ -58,7 +65,10 @@ def engine(name: str = DEFAULT) -> Engine:
 
     Raises:
         UnknownEngine: there is none of this name.
+        Unusable: this system cannot run it.
     """
     known(name)
+    if name in REAL_TIME:
+        systems.required(f"the engine {name}", systems.LINUX)
     module, _, kind = ENGINES[name].partition(":")
     return getattr(importlib.import_module(module), kind)()

@@ -61,20 +61,22 @@ def new_file(path: Path) -> Iterator[Path]:
             raise
 
 
-def _begun(folder: int) -> tuple[str, int]:
+def _begun(folder: folder_files.Folder) -> tuple[str, int]:
     """A new file in a folder: its name, and its descriptor to write with."""
     name = _free_name()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return name, os.open(name, flags, 0o600, dir_fd=folder)
+    return name, folder_files.new_in(folder, name)
 
 
-def _end(path: Path, name: str, folder: int) -> None:
+def _end(path: Path, name: str, folder: folder_files.Folder) -> None:
     """Give a file that is written its own name, once the disk has it."""
     with folder_files.open_in(folder, name) as file:
-        os.fsync(file.fileno())
-        os.fchmod(file.fileno(), 0o666 & ~_UMASK)
-    os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    os.fsync(folder)
+        if folder_files.STEPWISE:
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o666 & ~_UMASK)
+    if not folder_files.STEPWISE:  # Windows: files of a user are the user's
+        sync(path.with_name(name))
+    folder_files.replace(name, path.name, folder)
+    folder_files.sync(folder)
 
 
 def _free_name() -> str:
@@ -103,7 +105,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with folder_files.parent(path) as folder:
             name = _free_name()
-            os.mkdir(name, 0o777 & ~_UMASK, dir_fd=folder)
+            folder_files.make_in(folder, name, 0o777 & ~_UMASK)
             scratch = path.with_name(name)
             try:
                 yield scratch
@@ -111,8 +113,8 @@ def new_folder(path: Path) -> Iterator[Path]:
                     sync(file)
                 sync(scratch)
                 remove_folder(path)
-                os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-                os.fsync(folder)
+                folder_files.replace(name, path.name, folder)
+                folder_files.sync(folder)
             except BaseException:
                 folder_files.remove(name, folder)
                 raise
@@ -123,8 +125,8 @@ def remove_folder(path: Path) -> None:
     with folder_files.parent(path) as folder:
         trash = _free_name()
         with suppress(FileNotFoundError):
-            os.replace(path.name, trash, src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
+            folder_files.replace(path.name, trash, folder)
+            folder_files.sync(folder)
             folder_files.remove(trash, folder)
 
 
@@ -157,7 +159,10 @@ def sweep(folder: Path, within: Path | None = None) -> None:
 
 def sync(path: Path) -> None:
     """Wait until the disk has a file or a folder's entries."""
-    handle = os.open(path, os.O_RDONLY)
+    if not folder_files.STEPWISE and path.is_dir():
+        return  # Windows waits by itself
+    # Windows flushes for who may write.
+    handle = os.open(path, os.O_RDONLY if folder_files.STEPWISE else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from flashcrowd import folder_files
+from flashcrowd import folder_files, locks
 from flashcrowd.store import atomic, batch, digests, parquet, schema
 from flashcrowd.store.batch import Batch, Card
 from flashcrowd.store.binding import MOVE, Binding, cards_of, rows_of
@@ -34,11 +34,6 @@ from flashcrowd.store.verified import Verified
 
 _PARTS = ("plans", "runs")
 """Folders in it that are filled file by file."""
-
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: nothing guards against two writers
-    fcntl = None  # type: ignore[assignment]
 
 
 Tell = Callable[[str], None]
@@ -285,16 +280,15 @@ def _only_writer(path: Path) -> Iterator[None]:
     with atomic.naming(path):
         lock = folder_files.opened_in_place(path / ".lock")
     with lock:
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.seek(0)
-                raise ResultsError(
-                    path,
-                    f"is being written by another process ({lock.read().strip() or 'unknown'})",
-                    "Wait for it, or use another --out.",
-                ) from None
+        try:
+            locks.hold(lock.fileno())
+        except OSError:
+            lock.seek(0)
+            raise ResultsError(
+                path,
+                f"is being written by another process ({lock.read().strip() or 'unknown'})",
+                "Wait for it, or use another --out.",
+            ) from None
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         lock.flush()
