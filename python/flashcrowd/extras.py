@@ -22,14 +22,32 @@ EXTRAS = {
 
 
 def remedy(error: ImportError) -> str | None:
-    """One line that says which extra to install; None if no module of an extra is missing."""
+    """One line that says what to install; None if no module of an extra is missing."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ModuleNotFoundError):
         cause = cause.__cause__
     module = (cause.name or "").partition(".")[0] if cause else ""
     if module not in EXTRAS:
         return None
-    return f"{module} is not installed; get it with: pip install 'flashcrowd[{EXTRAS[module]}]'"
+    wanted = " ".join(f"'{it}'" for it in requirements(EXTRAS[module]))
+    return f"{module} is not installed; get what this needs with: pip install {wanted}"
+
+
+def requirements(extra: str) -> list[str]:
+    """What an extra installs, with its lower bounds, as this installation says it."""
+    from importlib.metadata import requires
+
+    found: dict[str, None] = {}
+    for line in requires("flashcrowd") or ():
+        needed, _, marker = (it.strip() for it in line.partition(";"))
+        if f'extra == "{extra}"' not in marker.replace("'", '"'):
+            continue
+        name, _, others = needed.rstrip("]").partition("[")
+        if name == "flashcrowd":
+            found |= dict.fromkeys(it for one in others.split(",") for it in requirements(one))
+        else:
+            found[needed] = None
+    return list(found)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from flashcrowd.units import Size, Span
 
 MADE = torrent.Torrent(Path("file"), Path("file.torrent"), 1, 1, b"", (), "")
 
-lt = pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
+lt = pytest.importorskip("libtorrent", reason="pip install libtorrent")
 
 
 def settings(profile: str, upload: int | None = None, **more: Any) -> Settings:

@@ -14,7 +14,7 @@ from flashcrowd.clients.libtorrent import Libtorrent
 from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
-pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
+pytest.importorskip("libtorrent", reason="pip install libtorrent")
 
 SEED = {"name": "seed", "role": "seed"}
 AT_ONCE = {"spread": "0 s"}

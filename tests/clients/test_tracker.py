@@ -15,7 +15,7 @@ from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.random_stream import RandomStream
 from flashcrowd.clients.tracker import Register, Rules, Tracker
 
-lt = pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
+lt = pytest.importorskip("libtorrent", reason="pip install libtorrent")
 HASH = bytes(range(20))
 
 

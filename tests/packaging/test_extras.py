@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.extras import EXTRAS
+from flashcrowd.extras import EXTRAS, requirements
 
 ROOT = Path(__file__).parents[2]
 STUDY = str(ROOT / "studies" / "dumbbell.toml")
@@ -72,7 +72,9 @@ def test_what_is_missing_is_said_in_one_line(hidden: list[str], words: list[str]
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert line.endswith(f"is not installed; get it with: pip install 'flashcrowd[{extra}]'")
+    wanted = " ".join(f"'{it}'" for it in requirements(extra))
+    assert line.endswith(f"is not installed; get what this needs with: pip install {wanted}")
+    assert f"'{hidden[0].replace('_', '-')}>=" in line
 
 
 def test_a_run_without_the_report_has_results_and_no_summary(tmp_path: Path) -> None:
@@ -81,8 +83,15 @@ def test_a_run_without_the_report_has_results_and_no_summary(tmp_path: Path) -> 
     done = call(["scipy", "matplotlib", "jinja2"], *words)
     assert done.returncode == 0, done.stderr
     assert "No summary: " in done.stdout
-    assert "flashcrowd[report]" in done.stdout
+    assert "'scipy>=" in done.stdout
     assert (out / "tables" / "runs.parquet").exists()
+
+
+def test_an_extra_has_what_the_extras_in_it_have() -> None:
+    report, run = requirements("report"), requirements("run")
+    assert [it for it in report if "[" in it] == []
+    assert set(run) < set(report)
+    assert len(run) == len(PROJECT["optional-dependencies"]["run"])
 
 
 def test_every_module_is_in_the_extra_that_is_named() -> None:

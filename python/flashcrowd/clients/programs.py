@@ -91,7 +91,7 @@ PROGRAMS: Mapping[str, Program] = {
             "libtorrent",
             f"{_HERE}.libtorrent",
             "Libtorrent",
-            "pip install 'flashcrowd[emulation]', with Python 3.11 to 3.13",
+            "pip install libtorrent, with Python 3.11 to 3.13",
             each_bytes=5_000_000,
         ),
         Program(
