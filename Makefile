@@ -41,7 +41,7 @@ YIELDING := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
-	tables questions needs validation docs wheel libutp lock clean
+	tables questions needs validation docs wheel sdist test-wheel test-lowest libutp lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -168,9 +168,32 @@ docs: $(UV) ## The documentation as a site, with the API of both languages: targ
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
 	@echo "target/site/index.html"
 
-DIST ?= dist
-wheel: $(UV) ## A wheel as pip would build it, in dist/
-	MATURIN_PEP517_ARGS= $(UV) build --wheel --quiet --out-dir $(DIST)
+# The C library's version from which on a wheel for Linux works; Zig links against it. `none`: this machine's own.
+GLIBC ?= 2.28
+ZIG   := $(if $(filter Linux,$(shell uname -s)),$(filter-out none,$(GLIBC)))
+MATURIN := $(UV) tool run --quiet --from 'maturin$(if $(ZIG),[zig])>=1.16' maturin
+DIST  ?= dist
+wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
+	$(MATURIN) build --quiet --release --locked --features huge-pages --out $(DIST) \
+		$(if $(ZIG),--zig --compatibility manylinux_$(subst .,_,$(ZIG)))
+
+sdist: $(UV) ## The sources as a package, in dist/
+	$(MATURIN) sdist --quiet --out $(DIST)
+
+test-wheel: ## Install the newest wheel in dist/ in a clean environment without Rust, and try what it can do
+	"$(PYTHON)" tests/packaging/try_wheel.py $(DIST)
+
+# The oldest versions of libraries that pyproject.toml allows, with the tests that touch them. Libraries of these
+# warn of others of today, which is no fault.
+LOWEST := target/lowest
+OLDEST := 3.11
+LIBRARY_TESTS := tests/report tests/store tests/study tests/scenario tests/cli tests/runner tests/packaging/test_extras.py
+test-lowest: $(UV) ## The tests of studies, results and reports with the oldest libraries that are allowed
+	$(UV) venv --quiet --clear --python $(OLDEST) $(LOWEST)
+	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct \
+		"$$(ls -t $(abspath $(DIST))/flashcrowd-*.whl | head -n 1)[report,cluster,deluge,notebook]" --group test
+	$(LOWEST)/bin/python -P -m pytest -q -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal \
+		-W default::DeprecationWarning -W default::PendingDeprecationWarning $(LIBRARY_TESTS)
 
 lock: $(UV) ## Take newer versions of dependencies into uv.lock and Cargo.lock
 	$(UV) lock --upgrade
