@@ -173,12 +173,16 @@ GLIBC ?= 2.28
 ZIG   := $(if $(filter Linux,$(shell uname -s)),$(filter-out none,$(GLIBC)))
 MATURIN := $(UV) tool run --quiet --from 'maturin$(if $(ZIG),[zig])>=1.16' maturin
 DIST  ?= dist
+# Kernels for ARM have pages of 4 to 64 KiB: the allocator takes all up to the size that it is compiled for.
+ifeq ($(shell uname -m),aarch64)
+wheel: export JEMALLOC_SYS_WITH_LG_PAGE := 16
+endif
 wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
 	$(MATURIN) build --quiet --release --locked --features huge-pages --out $(DIST) \
 		$(if $(ZIG),--zig --compatibility manylinux_$(subst .,_,$(ZIG)))
 
 sdist: $(UV) ## The sources as a package, in dist/
-	$(MATURIN) sdist --quiet --out $(DIST)
+	$(UV) build --sdist --quiet --out-dir $(DIST)
 
 test-wheel: ## Install the newest wheel in dist/ in a clean environment without Rust, and try what it can do
 	"$(PYTHON)" tests/packaging/try_wheel.py $(DIST)
