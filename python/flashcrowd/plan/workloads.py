@@ -11,6 +11,7 @@ from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd, Poisson, Rates
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes
+from flashcrowd.scenario.members import members
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.origin import Clients, Origin
 from flashcrowd.scenario.profile import Profile
@@ -126,10 +127,10 @@ def _swarm(
     used: Used,
     workloads: Mapping[str, Workload],
 ) -> dict[str, Any]:
-    taken: set[str] = set()
+    chosen = _members(swarm.populations, hosts)
     populations = [
         {
-            **_population(each, population, hosts, used, taken),
+            **_population(each, population, chosen[each], used),
             **_controlled(population, swarm, workloads, hosts),
         }
         for each, population in swarm.populations.items()
@@ -162,9 +163,8 @@ def _tracker(tracker: Tracker, hosts: HostNames) -> dict[str, Any]:
 def _population(
     name: str,
     population: Population,
-    hosts: HostNames,
+    chosen: list[int],
     used: Used,
-    taken: set[str],
 ) -> dict[str, Any]:
     profile = used.profile(population.profile)
     transport = used.carrier(population.opens(used.defaults[profile]))
@@ -173,7 +173,7 @@ def _population(
     return {
         "name": name,
         "role": population.role,
-        "hosts": _chosen(population, hosts, taken),
+        "hosts": chosen,
         "profile": profile,
         "transport": transport,
         "data": data,
@@ -192,19 +192,18 @@ SILENT = {"answers_utp": False}
 """What a plan says of clients without uTP, and of no others."""
 
 
-def _chosen(population: Population | Clients, hosts: HostNames, taken: set[str]) -> list[int]:
-    """The hosts of a population: those that none before it has taken."""
-    groups = [population.group] if isinstance(population.group, str) else population.group
-    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
-    chosen = free if population.hosts == "all" else free[: population.hosts]
-    taken.update(chosen)
-    return [hosts.index[host] for host in chosen]
+def _members(
+    populations: Mapping[str, Population] | Mapping[str, Clients], hosts: HostNames
+) -> dict[str, list[int]]:
+    """The hosts of each population, by index."""
+    found = members(populations, hosts)
+    return {name: [hosts.index[host] for host in one.hosts] for name, one in found.items()}
 
 
 def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> dict[str, Any]:
     made = to_plan(origin)
     scheduling = ("block_bytes", "extent_bytes", "memory_bytes", "reads", "patience_ns")
-    taken: set[str] = set()
+    chosen = _members(origin.populations, hosts)
     return {
         **{key: value for key, value in made.items() if key not in (*scheduling, "policy")},
         "name": name,
@@ -214,7 +213,7 @@ def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> dict[str
         "populations": [
             {
                 "name": each,
-                "hosts": _chosen(clients, hosts, taken),
+                "hosts": chosen[each],
                 "in_order": clients.in_order,
                 "arrivals": _arrivals(clients.arrivals),
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import ParamSpec
 
@@ -17,6 +17,7 @@ from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
 from flashcrowd.scenario.measures import Measures, Stop, Window
+from flashcrowd.scenario.members import members
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.origin import Clients, HardDisk, Origin
 from flashcrowd.scenario.paths import join
@@ -274,15 +275,28 @@ def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
     if not leechers:
         allowed = "at least one population of leechers"
         yield Problem(f"{place}.populations", ", ".join(populations), allowed)
-    taken: set[str] = set()
+    chosen = yield from _members(populations, place, named.hosts, "peer of a swarm")
+    if len(chosen) == len(populations):
+        yield from _both_roles(swarm, place, chosen)
     for name, population in populations.items():
-        yield from _population(population, join(("populations", name)), place, named, taken, swarm)
+        of = join(("populations", name))
+        yield from _population(population, of, place, named, chosen.get(name, []), swarm)
         if swarm.block <= swarm.piece:
             profile = profile_of(named.profiles, population.profile)
             yield from _blocks(swarm, population, f"{place}.block", profile)
         if population.storage is not None:
             path = f"{place}.{join(('populations', name, 'storage'))}"
             yield from _storage(population.storage, population, swarm, path, named)
+
+
+def _both_roles(swarm: Swarm, place: str, chosen: Mapping[str, list[str]]) -> Iterator[Problem]:
+    """Shares that leave no seed or no leecher."""
+    for role in ("leecher",) if swarm.web_seeds else ("seed", "leecher"):
+        named = [name for name, it in swarm.populations.items() if it.role == role]
+        if named and not any(chosen[name] for name in named):
+            allowed = f"at least one host for a {role}"
+            hint = f"{one_of(named)} has none: give it a larger `share`, or its groups more hosts"
+            yield Problem(f"{place}.{join(('populations', named[0]))}", "no hosts", allowed, hint)
 
 
 def _web_seeds(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
@@ -372,7 +386,7 @@ def _population(
     name: str,
     within: str,
     named: _Named,
-    taken: set[str],
+    chosen: list[str],
     swarm: Swarm,
 ) -> Iterator[Problem]:
     place, hosts = f"{within}.{name}", named.hosts
@@ -383,7 +397,6 @@ def _population(
     yield from _transport(population.transport, f"{place}.transport", named, words)
     if population.data_transport is not None:
         yield from _transport(population.data_transport, f"{place}.data_transport", named, ())
-    chosen = yield from _members(population, place, hosts, taken, "peer of a swarm")
     if not chosen:
         return
     yield from check_reflectors(population, chosen, place, swarm, named.workloads, hosts)
@@ -403,25 +416,18 @@ def _population(
 
 
 def _members(
-    population: Population | Clients, place: str, hosts: HostNames, taken: set[str], member: str
-) -> Generator[Problem, None, list[str]]:
-    """The hosts of a population, which it takes; none if that cannot be."""
-    groups = [population.group] if isinstance(population.group, str) else population.group
-    strangers = [group for group in groups if group not in hosts.groups]
-    for group in strangers:
-        yield unknown(f"{place}.group", group, "a group", hosts.groups)
-    if strangers:
-        return []
-    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
-    wanted = len(free) if population.hosts == "all" else population.hosts
-    if not free or wanted > len(free):
-        allowed = f"a group with free hosts; {len(free)} are left of {one_of(groups)}"
-        hint = f"each host runs one {member}; earlier populations took theirs"
-        value = shown(population.group) if not free else str(wanted)
-        yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
-        return []
-    taken.update(free[:wanted])
-    return free[:wanted]
+    populations: Mapping[str, Population] | Mapping[str, Clients],
+    place: str,
+    hosts: HostNames,
+    member: str,
+) -> Generator[Problem, None, dict[str, list[str]]]:
+    """The hosts of populations; nothing of those that cannot be."""
+    found = members(populations, hosts, member)
+    for name, one in found.items():
+        for problem in one.wrong:
+            path = f"{place}.{join(('populations', name))}.{problem.path}"
+            yield replace(problem, path=path)
+    return {name: one.hosts for name, one in found.items() if not one.wrong}
 
 
 def _origin(origin: Origin, place: str, named: _Named) -> Iterator[Problem]:
@@ -432,10 +438,10 @@ def _origin(origin: Origin, place: str, named: _Named) -> Iterator[Problem]:
     yield from _host(f"{place}.host", origin.host, named.hosts)
     yield from _transport(origin.transport, f"{place}.transport", named)
     found = named.hosts.find(origin.host) or []
-    taken: set[str] = set()
+    members_of = yield from _members(origin.populations, place, named.hosts, "client of an origin")
     for name, clients in origin.populations.items():
         of = f"{place}.{join(('populations', name))}"
-        chosen = yield from _members(clients, of, named.hosts, taken, "client of an origin")
+        chosen = members_of.get(name, [])
         if len(found) == 1 and set(chosen) & set(found):
             allowed = f"groups without the server's host, {found[0]}"
             yield Problem(f"{of}.group", shown(clients.group), allowed)

@@ -9,6 +9,7 @@ from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
 from flashcrowd.scenario.line import Line
+from flashcrowd.scenario.members import taken
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
@@ -126,12 +127,9 @@ def _swarm(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
     leechers = [it for it in swarm.populations.values() if it.role == "leecher"]
     if swarm.stop_after is None or any(it.replace for it in leechers):
         return
-    groups = {name: group.hosts for name, group in network.groups.items()}
-    most = 0
-    for population in leechers:
-        named = [population.group] if isinstance(population.group, str) else population.group
-        hosts = sum(groups.get(name, 0) for name in named)
-        most += hosts if population.hosts == "all" else population.hosts
+    taking = taken(swarm.populations, {name: it.hosts for name, it in network.groups.items()})
+    peers = {name: sum(one.counts.values()) for name, one in taking.items()}
+    most = sum(peers[name] for name, it in swarm.populations.items() if it.role == "leecher")
     if swarm.stop_after > most:
         what = f"there are {most} leechers, so it ends nothing"
         yield Problem(f"{place}.stop_after", str(swarm.stop_after), what)
@@ -139,25 +137,20 @@ def _swarm(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
 
 def _without_hosts(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
     """Groups that a population names and has no host of: earlier populations took all."""
-    left = {name: group.hosts for name, group in network.groups.items()}
+    sizes = {name: group.hosts for name, group in network.groups.items()}
     takers: dict[str, list[str]] = {}
-    for name, population in swarm.populations.items():
-        named = [population.group] if isinstance(population.group, str) else population.group
-        empty = [it for it in named if not left.get(it, 1)]
-        if len(empty) < len(named):  # with none at all it is a mistake, not a doubt
+    for name, one in taken(swarm.populations, sizes).items():
+        named, population = list(one.starts), swarm.populations[name]
+        empty = [it for it in named if one.starts[it] == sizes[it]]
+        if len(empty) < len(named) and population.share is None:  # with none it is a mistake
             for group in empty:
                 took = takers[group][0]
                 what = f"none of it is left: {took} takes all of its hosts"
                 hint = f"write `hosts = 1` in {took} to take only one, or give {took} its own group"
                 path = join(("populations", name, "group"))
                 yield Problem(f"{place}.{path}", shown(group), what, hint)
-        free = sum(left.get(it, 0) for it in named)
-        wanted = free if population.hosts == "all" else population.hosts
         for group in named:
-            taken = min(wanted, left.get(group, 0))
-            left[group] = left.get(group, 0) - taken
-            wanted -= taken
-            if taken:
+            if one.counts.get(group):
                 takers.setdefault(group, []).append(name)
 
 

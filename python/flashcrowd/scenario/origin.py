@@ -16,6 +16,7 @@ from flashcrowd.scenario.fields import (
     PositiveSpan,
     Probability,
     Table,
+    Word,
     kind_from,
     shorthand,
     within,
@@ -214,7 +215,11 @@ class Clients(Table):
     group: str | list[str]
     """The group of hosts that they run on, or several."""
     hosts: Literal["all"] | Count = "all"
-    """How many hosts of the group: the next ones that no earlier population of this origin took."""
+    """How many hosts: the next ones that no earlier population of this origin took. Of several
+    groups these are the hosts of the first group, then of the second; `share` takes of each."""
+    share: Annotated[Probability | None, Word("none")] = None
+    """Instead of `hosts`: the part of each of its groups, from "0 %" to "100 %". Shares of a group
+    that add up to 100 % take each of its hosts once; "none" where `hosts` says how many."""
     in_order: bool = False
     """Whether they take a file in its order only, as clients do that do not say otherwise."""
     arrivals: Arrivals = Field(default_factory=FlashCrowd)

@@ -17,6 +17,7 @@ from flashcrowd.scenario.fields import (
     Peers,
     PositiveSize,
     PositiveSpan,
+    Probability,
     Table,
     UploadRate,
     Word,
@@ -140,7 +141,11 @@ class Population(Table):
     group: str | list[str]
     """The group of hosts that they run on, or several."""
     hosts: Literal["all"] | Count = "all"
-    """How many hosts of the group: the next ones that no earlier population of this swarm took."""
+    """How many hosts: the next ones that no earlier population of this swarm took. Of several
+    groups these are the hosts of the first group, then of the second; `share` takes of each."""
+    share: Annotated[Probability | None, Word("none")] = None
+    """Instead of `hosts`: the part of each of its groups, from "0 %" to "100 %". Shares of a group
+    that add up to 100 % take each of its hosts once; "none" where `hosts` says how many."""
     profile: str = "mainline-4.0.2"
     """Their client."""
     program: Program = "libtorrent"

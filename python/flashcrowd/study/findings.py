@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.reasons import form
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study.sweep import Axis
@@ -25,7 +26,8 @@ class Findings:
         """Takes up what is wrong at the point with these sweep values."""
         for problem in problems:
             located = self._located(problem, values)
-            key = (located.path, located.value, located.allowed)
+            # At two points it may differ in its numbers, and is one mistake all the same.
+            key = (located.path, located.value, form(located.allowed))
             self._problems.setdefault(key, located)
 
     def _located(self, problem: Problem, values: Mapping[str, Any]) -> Problem:
