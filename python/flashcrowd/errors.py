@@ -59,12 +59,14 @@ class StudyError(Exception):
     Attributes:
         problems: the mistakes, at least one.
         source: the file, or what a person calls the study.
+        study: the study, where its tables can be read one by one and contradict each other.
     """
 
     def __init__(self, problems: Sequence[Problem], source: str = "study") -> None:
         super().__init__(problems, source)
         self.problems = list(problems)
         self.source = source
+        self.study: object = None
 
     def heading(self) -> str:
         """One line that counts the mistakes."""

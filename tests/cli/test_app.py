@@ -22,7 +22,16 @@ def test_check_prints_a_study_file_and_counts_the_runs(capsys):
     assert status("check", LATENCY) == 0
     out, err = capsys.readouterr()
     assert out.startswith("# 8 points × 5 repeats = 40 runs\n#   network.loss: 2 values\n")
+    assert "stop" not in tomllib.loads(out)
+    assert "a run of point" not in out
+    assert err == ""
+
+
+def test_check_prints_every_default_and_every_point_if_asked(capsys):
+    assert status("check", "--all", LATENCY) == 0
+    out, err = capsys.readouterr()
     assert tomllib.loads(out)["stop"] == {"horizon": "24 h", "stall": "30 min"}
+    assert "a run of point 7" in out
     assert err == ""
 
 
@@ -71,7 +80,7 @@ def test_what_is_counted_is_a_whole_number(option: str, number: str, capsys):
 
 
 def test_repeats_may_be_until_it_is_sure(capsys):
-    assert status("check", LATENCY, "--brief", "--repeats", "until 5 %") == 0
+    assert status("check", LATENCY, "--repeats", "until 5 %") == 0
     repeats = tomllib.loads(capsys.readouterr().out)["repeats"]
     assert repeats == "until 5 %" or repeats["until"] == "5 %"
 

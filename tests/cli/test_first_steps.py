@@ -1,4 +1,4 @@
-"""`init`, `list`, `explain`, `check --brief` and `completion`."""
+"""`init`, `list`, `explain`, `check` and `completion`."""
 
 import json
 import shutil
@@ -268,10 +268,10 @@ def test_examples_are_taken():
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_brief_is_the_same_study_and_short(path: Path, capsys: Any):
+def test_check_prints_the_same_study_and_is_short(path: Path, capsys: Any):
     study = Study.load(path)
     assert Study.from_dict(brief(study)).fingerprint() == study.fingerprint()
-    assert status("check", "--brief", path) == 0
+    assert status("check", path) == 0
     out = capsys.readouterr().out
     assert Study.from_dict(tomllib.loads(out)).fingerprint() == study.fingerprint()
     assert len(out.splitlines()) < len(study.to_toml().splitlines()) / 2

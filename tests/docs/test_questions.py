@@ -103,7 +103,7 @@ def test_what_a_page_proposes_can_be_checked(name: str, monkeypatch: pytest.Monk
                 del keep[place : place + 2]
         keep = [word for word in keep if word not in ("--report", "--expect", "--quiet")]
         with pytest.raises(SystemExit) as ended:
-            main(["check", "--brief", *keep])
+            main(["check", *keep])
         assert ended.value.code == 0, words
 
 

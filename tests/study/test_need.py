@@ -148,9 +148,10 @@ def test_python_users_are_refused_as_well(tmp_path: Path) -> None:
 def test_check_says_that_it_does_not_fit(capsys) -> None:
     assert status("check", str(STUDY)) == 2
     out = capsys.readouterr().out
-    assert "\n#   a run of point 5 " in out
+    assert "\n#   a run " in out
     assert "\n#   all, " in out
     assert "\n# Does not fit: point" in out
+    assert "\n# docs/too-big.md says how to shrink a crowd." in out
 
 
 def test_check_says_that_nobody_knows(capsys, monkeypatch: pytest.MonkeyPatch) -> None:

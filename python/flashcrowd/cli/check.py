@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from flashcrowd import terminal
 from flashcrowd.amounts import duration, scaled
+from flashcrowd.cli import bound_text
+from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
+from flashcrowd.scenario.check import TOO_MANY
 from flashcrowd.scenario.paths import look_up, parse
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
@@ -36,19 +39,28 @@ def check(
     repeats: Repeats = None,
     jobs: Jobs = None,
     engine: EngineName = registry.DEFAULT,
-    brief: Annotated[
-        bool, Parameter(negative=(), help="Print only what differs from the defaults.")
+    all: Annotated[
+        bool, Parameter(negative=(), help="Print every default and every point, too.")
     ] = False,
+    brief: Annotated[bool, Parameter(negative=(), show=False)] = False,
 ) -> int:
-    """Check a study and print it with every default, and what it will need.
+    """Check a study and print it, what its lines alone say, and what its runs will need.
 
-    What is printed is a study file again: what is needed stands in its comments. Nothing
-    is run and nothing is written.
+    What is printed is a study file again, without what it has by default; the rest stands in its
+    comments. Nothing is written. Of a crowd that is too big to be run, the lines are told all the
+    same.
 
     Exit status: 0, or 2 if there are mistakes, if the engine cannot run it, or if it does not fit
     into this machine's memory.
     """
-    loaded = load(study, set, seed, repeats)
+    if all and brief:
+        print("--brief: not with --all", file=sys.stderr)
+        return 2
+    try:
+        loaded = load(study, set, seed, repeats)
+    except StudyError as error:
+        _show(_too_big(error))
+        raise
     try:
         meant = registry.meant(engine, loaded.kinds)
         need = _ask_engine(loaded, registry.engine(meant), jobs)
@@ -57,21 +69,39 @@ def check(
         return 2
     available = available_memory()
     wrong = problem(need, available)
-    fits = f"{_needed(loaded, need)}\n{_room(available, wrong)}".rstrip()
-    text = f"{_summary(loaded)}\n{fits}\n\n{_content(loaded, brief)}"
-    if sys.stdout.isatty():
+    points = loaded.points()
+    parts = [
+        *_summary(loaded, all),
+        *bound_text.lines([point.scenario for point in points]),
+        *_needed(points, need, all),
+        *_room(available, wrong),
+    ]
+    content = loaded.to_toml() if all else toml_of(what_is_said(loaded))
+    _show(f"{_comment(parts)}\n{content}")
+    return 0 if wrong is None else 2
+
+
+def _too_big(error: StudyError) -> str:
+    """What the lines say of a study whose only mistake is that it has too many hosts."""
+    study = error.study
+    if not isinstance(study, Study) or any(it.allowed != TOO_MANY for it in error.problems):
+        return ""
+    return _comment(bound_text.lines([point.scenario for point in study.points()]))
+
+
+def _comment(lines: Iterable[str]) -> str:
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _show(text: str) -> None:
+    if not sys.stdout.isatty():
+        print(text, end="")
+    elif text:
         from rich.syntax import Syntax
 
         terminal.console(soft_wrap=True).print(
             Syntax(text, "toml", theme="ansi_dark", word_wrap=True)
         )
-    else:
-        print(text, end="")
-    return 0 if wrong is None else 2
-
-
-def _content(study: Study, brief: bool) -> str:
-    return toml_of(what_is_said(study)) if brief else study.to_toml()
 
 
 def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:
@@ -101,55 +131,60 @@ def _ask_alone(engine: Engine, point: Point, study: str) -> None:
         raise StudyError([wrong], study) from None
 
 
-def _summary(study: Study) -> str:
-    """How many runs a study means, and what varies, as comments."""
+MANY = 3
+"""So many paths that vary side by side are named by the first of them alone."""
+
+
+def _summary(study: Study, all: bool) -> Iterator[str]:
+    """How many runs a study means, and what varies."""
     points = len(study.points())
     least, most = study.least_repeats, study.most_repeats
     repeats = _counted(most, "repeat") if least == most else f"{least} to {most} repeats"
     runs = _counted(points * most, "run")
     runs = runs if least == most else f"{points * least} to {runs}"
-    lines = [f"# {_counted(points, 'point')} × {repeats} = {runs}"]
+    yield f"{_counted(points, 'point')} × {repeats} = {runs}"
     for axis in study.sweep:
         sizes = {len(values) for values in axis.values()}
-        lines.append(f"#   {' with '.join(axis)}: {_counted(max(sizes), 'value')}")
-    return "\n".join(lines)
+        first, *others = axis
+        named = axis if all or len(axis) < MANY else (first, f"{len(others)} others")
+        yield f"  {' with '.join(named)}: {_counted(max(sizes), 'value')}"
 
 
-MOST_ROWS = 20
-"""So many points have a row each in the table of what is needed."""
-
-
-SURE = "#   nine of ten packet and event counts are within a factor of 1.5; the rest is less sure"
+SURE = "  nine of ten packet and event counts are within a factor of 1.5; the rest is less sure"
 """How far these numbers may be off, by the table of `make needs` (`benches/needs/README.md`)."""
 
 
-def _needed(study: Study, need: StudyNeed) -> str:
-    """What runs of each point need, and the whole study, as comments."""
+def _needed(points: Sequence[Point], need: StudyNeed, all: bool) -> list[str]:
+    """What runs of each point need, and the whole study; points with equal rows have one."""
     if not need.known:
-        return "# What it will need, this engine cannot tell."
-    points = list(zip(study.points(), need.points, strict=True))
-    rows: list[tuple[str, ...]] = [("needs, about", "packets", "events", "time", "memory")]
-    for point, one in points if len(points) <= MOST_ROWS else []:
+        return ["What it will need, this engine cannot tell."]
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for point, one in zip(points, need.points, strict=True):
         if one is not None:
-            rows.append((f"a run of point {point.index}", *_row(one)))
-    if len(points) > 1:
+            alike.setdefault(_row(one), []).append(point.index)
+    rows: list[tuple[str, ...]] = [("needs, about", "packets", "events", "time", "memory")]
+    if all:
+        for row, where in alike.items():
+            whose = f"a run of {numbered(where, len(points))}" if len(points) > 1 else "a run"
+            rows.append((whose, *row))
+    if len(alike) > 1 or not all:
         numbers = list(zip(*map(_numbers, need.known), strict=True))
         ends = zip(_words(list(map(min, numbers))), _words(list(map(max, numbers))), strict=True)
         rows.append(("a run", *(low if low == high else f"{low} to {high}" for low, high in ends)))
     rows.append((f"all, {need.jobs} at a time", *_row(need)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [[f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)] for row in rows]
-    lines = ["#   " + "  ".join(row).rstrip() for row in cells]
-    return "\n".join([*lines, SURE])
+    return [*columns(rows), SURE]
 
 
-def _room(available: int | None, wrong: Problem | None) -> str:
-    """Whether there is memory for that, as a comment; nothing if there is."""
+def _room(available: int | None, wrong: Problem | None) -> list[str]:
+    """Whether there is memory for that; nothing if there is."""
     if available is None:
-        return "# How much memory is available here is not known: nothing is refused."
+        return ["How much memory is available here is not known: nothing is refused."]
     if wrong is None:
-        return ""
-    return f"# Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}."
+        return []
+    return [
+        f"Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}.",
+        f"{bound_text.TOO_BIG} says how to shrink a crowd.",
+    ]
 
 
 def _numbers(need: Need | StudyNeed) -> tuple[float, ...]:

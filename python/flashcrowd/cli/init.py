@@ -78,7 +78,7 @@ def init(
         written_beside(path, companion)
     name = shlex.quote(str(path))
     print(f"Wrote {path}. Go on with:")
-    print(f"  flashcrowd check --brief {name}\n  flashcrowd run {name} --report")
+    print(f"  flashcrowd check {name}\n  flashcrowd run {name} --report")
     return 0
 
 

@@ -35,6 +35,7 @@ from flashcrowd.units import Size, Span
 P = ParamSpec("P")
 
 MOST_HOSTS = 100_000
+TOO_MANY = f"at most {MOST_HOSTS} hosts in all"
 MOST_PIECES = 1_000_000
 MOST_BLOCKS = 65_535
 
@@ -85,7 +86,8 @@ def _hosts(sizes: Sizes) -> list[Problem]:
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
-    return [Problem("network.groups", f"{total} hosts", f"at most {MOST_HOSTS} hosts in all")]
+    hint = "`flashcrowd check` says what the lines alone say; docs/too-big.md shrinks a crowd"
+    return [Problem("network.groups", f"{total} hosts", TOO_MANY, hint)]
 
 
 def _rule(told: Callable[P, Iterable[Problem]]) -> Callable[P, list[Problem]]:

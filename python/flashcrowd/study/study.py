@@ -141,7 +141,11 @@ class Study(Scenario):
                 raise StudyError(problems, place)
             given = headline.without(given, set, study.sweep)
             study = cls._validated(given, place, Path(directory))
-        study.check()
+        try:
+            study.check()
+        except StudyError as wrong:
+            wrong.study = study
+            raise
         return study
 
     @classmethod
