@@ -30,6 +30,24 @@ def unit_of(key: str, metric: Metric) -> str:
     return CHANGE if key in CHANGES else metric.unit
 
 
+def smallest(text: str, metric: Metric) -> tuple[float, float]:
+    """A difference of a measure: as a share of it, or as an amount in its unit; the other is 0.
+
+    Of a metric that is a share itself it is an amount, in points.
+
+    Raises:
+        UnitError: it is neither.
+    """
+    if metric.unit != "%" and text.strip().endswith("%"):
+        return Share(text).value, 0.0
+    try:
+        return 0.0, amount(text, metric.unit)
+    except UnitError as error:
+        if metric.unit == "%":
+            raise
+        raise UnitError(f'a share, as in "5 %", or {error.allowed}', error.hint) from None
+
+
 def amount(text: str, unit: str) -> float:
     """A bound as a number in a unit of measures; that of a change as a share.
 

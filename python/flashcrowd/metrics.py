@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from flashcrowd.errors import did_you_mean, one_of
 from flashcrowd.units import UnitError
@@ -33,6 +34,10 @@ class Metric:
         most: largest value that there can be; the smallest is zero.
         others: other kinds of workloads that have it.
         failures: whether it counts what failed, so that it is known of a run that did.
+        matters: smallest difference that matters, in its unit, where a study names none; and
+            `SHARE` of the number at least.
+        better: which of two numbers a person wants; empty where that depends on who asks.
+        noun: it as a subject in the singular, where the name is none.
     """
 
     name: str
@@ -45,118 +50,144 @@ class Metric:
     most: float = float("inf")
     others: tuple[str, ...] = ()
     failures: bool = False
+    matters: float = 0.0
+    better: Literal["less", "more", ""] = ""
+    noun: str = ""
 
+
+SHARE = 0.05
+"""A difference of a smaller share of the number does not matter, where a study names none: nobody
+waits otherwise for a download of 63 s than for one of 60 s, and lines are sold in steps of more."""
+
+_DELAY_MS = 5.0
+"""Less is below a frame of a game (8 ms at 120 Hz) and below the jitter of a home line."""
+
+_LOST = 1.0
+"""Points of a share: below 1 % the codecs of calls conceal losses (ITU-T G.113, appendix I)."""
 
 METRICS = (
     Metric(
         "download time", "swarm", "s",
         "Of each leecher, or client of an origin, from its arrival to the complete file.",
-        more="longer", less="shorter", others=("origin",),
+        more="longer", less="shorter", others=("origin",), better="less",
     ),
     Metric(
         "last completion", "swarm", "s",
         "When the last leecher has the file, on the clock of the run.",
-        many=False, more="later", less="earlier", others=("origin",),
+        many=False, more="later", less="earlier", others=("origin",), better="less",
     ),
     Metric(
         "left without the file", "swarm", "%",
         "Share of the leechers that came and left before they had the file.",
         many=False, most=100.0, others=("origin",), failures=True,
+        noun="the share without the file", better="less", matters=_LOST,
     ),
-    Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
+    Metric(
+        "seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False,
+        better="less",
+    ),
     Metric(
         "source upload", "swarm", "MB",
         "Payload that the seeds sent and web seeds brought: what those send who offer the file.",
-        many=False,
+        many=False, better="less",
     ),
     Metric(
         "seed share", "swarm", "%", "Share of the swarm's payload that the seeds sent.",
-        many=False, most=100.0,
+        many=False, most=100.0, matters=_LOST,
     ),
     Metric(
         "seed idle time", "swarm", "%",
         "Share of the time that a leecher lacked something in which seeds had nothing to upload.",
-        many=False, most=100.0,
+        many=False, most=100.0, matters=_LOST,
     ),
     Metric(
         "network throughput", "origin", "MB/s",
         "What the server handed to its clients' sockets, or a seed with a disk sent, over time.",
-        many=False,
+        many=False, better="more",
     ),
     Metric(
         "disk throughput", "origin", "MB/s", "What the server read from its disk, over time.",
-        many=False,
+        many=False, better="less",
     ),
     Metric(
         "miss ratio", "origin", "%", "What the server read, as a share of what it sent.",
-        many=False,
+        many=False, better="less", matters=_LOST,
     ),
     Metric(
         "disk use", "origin", "%", "Share of the time in which the disk had something to do.",
-        many=False,
+        many=False, better="less", matters=_LOST,
     ),
     Metric(
         "disk cost", "origin", "units", "What the requests to the disk cost, in units of `price`.",
-        many=False,
+        many=False, better="less",
     ),
     Metric(
         "transfer time", "transfer", "s",
         "Of each flow with a size, from its start to its last byte.",
-        more="longer", less="shorter",
+        more="longer", less="shorter", better="less",
     ),
-    Metric("goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time."),
+    Metric(
+        "goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time.",
+        better="more",
+    ),
     Metric(
         "total goodput", "transfer", "Mbit/s",
         "Payload that all flows of the transfer delivered, from the first start to the last end.",
-        many=False,
+        many=False, better="more",
     ),
     Metric(
         "round-trip time", "transfer", "ms",
         "Of each flow, the mean over its time as its transport measured it.",
-        more="longer", less="shorter",
+        more="longer", less="shorter", better="less", matters=_DELAY_MS,
     ),
     Metric(
         "tail round-trip time", "transfer", "ms",
         "Of each flow, the 95th percentile over its time as its transport measured it.",
-        more="longer", less="shorter",
+        more="longer", less="shorter", better="less", matters=_DELAY_MS,
     ),
-    Metric("ping", "ping", "ms", "Round-trip time of each answered echo request."),
+    Metric(
+        "ping", "ping", "ms", "Round-trip time of each answered echo request.",
+        better="less", matters=_DELAY_MS,
+    ),
     Metric(
         "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",
         many=False, most=100.0, failures=True,
+        noun="the share of unanswered pings", better="less", matters=_LOST,
     ),
     Metric(
         "page time", "web", "s", "Of each page that came to its end, from click to last byte.",
-        more="longer", less="shorter",
+        more="longer", less="shorter", better="less",
     ),
     Metric(
         "unfinished pages", "web", "%",
         "Share of the pages that failed, were stopped or cut off by the end of the run.",
         many=False, most=100.0, failures=True,
+        noun="the share of unfinished pages", better="less", matters=_LOST,
     ),
     Metric(
         "one-way delay", "call", "ms", "Mean over the packets of one direction that arrived.",
-        many=False, more="longer", less="shorter",
+        many=False, more="longer", less="shorter", better="less", matters=_DELAY_MS,
     ),
     Metric(
         "jitter", "call", "ms", "RFC 3550's, mean over the intervals of one direction by packets.",
-        many=False,
+        many=False, better="less", matters=_DELAY_MS,
     ),
     Metric(
         "call loss", "call", "%",
         "Share of the packets of one direction that did not arrive before the end of the run.",
-        many=False, most=100.0, failures=True,
+        many=False, most=100.0, failures=True, better="less", matters=_LOST,
     ),
     Metric(
         "utilisation", "link", "%", "Bits that left the link over those that its rates allowed.",
-        many=False, most=100.0,
+        many=False, most=100.0, matters=_LOST,
     ),
     Metric(
         "queueing delay", "link", "ms", "Mean wait in the queue of the link, over its packets.",
-        many=False, more="longer", less="shorter",
+        many=False, more="longer", less="shorter", better="less", matters=_DELAY_MS,
     ),
     Metric(
-        "drops", "link", "packets", "Packets that the queue of the link dropped.", many=False
+        "drops", "link", "packets", "Packets that the queue of the link dropped.", many=False,
+        noun="the number of drops", better="less",
     ),
 )  # fmt: skip
 """All metrics, those of one kind together, the most telling first."""

@@ -53,6 +53,7 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         "by": "none",
         "baseline": report["baseline"],
         "headline": ["p95 ping"],
+        "matters": {},
         "cases": [],
     }
     assert Study.from_dict(resolved).fingerprint() == asked.fingerprint() == plain.fingerprint()
@@ -77,6 +78,10 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ),
         ({"baseline": {"case": "no backup"}}, r"report\.baseline\.case", "a swept path"),
         ({"by": "host"}, r"report\.by", "group"),
+        ({"matters": "5 ms"}, r"report\.matters", "a share"),
+        ({"matters": {"p95 pong": "5 ms"}}, r"report\.matters", 'did you mean "ping"'),
+        ({"matters": {"p95 ping": "5 kB"}}, r"report\.matters", 'a share, as in "5 %", or'),
+        ({"matters": {"download time": "1 s"}}, r"report\.matters", "no swarm is"),
         ({"headlines": []}, r"report\.headlines", "headline"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from flashcrowd import metrics
+from flashcrowd import bounds, metrics
 from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
 from flashcrowd.metrics import CASE
 from flashcrowd.scenario import paths
@@ -21,7 +21,7 @@ from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.study.sweep import Axis
-from flashcrowd.units import UnitError
+from flashcrowd.units import Share, UnitError
 
 MeasureText = Annotated[str, AfterValidator(lambda text: str(metrics.parse(text)))]
 """A measure in words, as `flashcrowd.metrics` reads them."""
@@ -50,6 +50,10 @@ class Headline(Table):
     """Swept path (or its end) to value, or `case` to one of `cases`: each point is compared with
     the one that has this value and is like it otherwise. Without, the first value of the first
     axis of the sweep."""
+    matters: str | dict[str, str] = Field(default_factory=dict)
+    """Smallest difference that matters: "5 %" of every measure, or a table of measure to a share or
+    an amount, as in { "p95 ping" = "5 ms" }. Without, 5 %; of delays at least 5 ms, of shares that
+    are lost at least 1 %."""
     cases: Annotated[list[CaseText], Field(max_length=100)] = Field(default_factory=list)
     """What to call the values of the first axis of the sweep, in their order: where several
     settings vary side by side, as in "server alone". Without, the values themselves."""
@@ -71,8 +75,33 @@ def problems_of(
         except UnitError as error:
             place = paths.join(("report", "headline", index))
             yield Problem(place, shown(text), error.allowed, error.hint)
+    yield from _matters_problems(headline.matters, scenarios)
     yield from setting_problems("report.baseline", headline.baseline, axes, headline.cases)
     yield from _case_problems(headline.cases, axes)
+
+
+def _matters_problems(
+    matters: str | dict[str, str], scenarios: Sequence[Scenario]
+) -> Iterator[Problem]:
+    """Whether each difference that matters is one of its measure, and each measure is there."""
+    if isinstance(matters, str):
+        try:
+            Share(matters)
+        except UnitError as error:
+            yield Problem("report.matters", shown(matters), error.allowed, error.hint)
+        return
+    for measure, text in matters.items():
+        place = paths.join(("report", "matters", measure))
+        try:
+            named = metrics.parse(measure)
+            must_exist(named, scenarios)
+        except UnitError as error:
+            yield Problem(place, shown(measure), error.allowed, error.hint)
+            continue
+        try:
+            bounds.smallest(text, named.metric)
+        except UnitError as error:
+            yield Problem(place, shown(text), error.allowed, error.hint)
 
 
 def _case_problems(cases: Sequence[str], axes: Sequence[Axis]) -> Iterator[Problem]:
