@@ -55,92 +55,179 @@ def transfers(
     return Synthetic(tables, {"title": "Two transfers", "workloads": workloads})
 
 
-def test_a_clear_difference_is_said_with_both_levels_and_its_interval():
+def test_the_best_comes_first_then_the_numbers_then_how_sure_they_are():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [5.0, 5.25, 5.125]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is 5.12 Mbit/s with a transport bbr and 4.10 Mbit/s with a transport cubic: "
-        "25.0 % higher (all pairs equal, n = 3)."
+        "Goodput is 5.12 Mbit/s with BBR as a transport and 4.10 with CUBIC: 20 % lower "
+        "(3 runs per point, all alike)."
     ]
 
 
-def test_no_difference_says_what_is_excluded():
-    rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [4.02, 4.17, 4.11]}}
-    (said,) = sentences(transfers(rates))
-    assert said.startswith(
-        "Goodput does not differ clearly between a transport cubic and a transport bbr; "
-        "differences larger than 1."
-    )
-    assert said.endswith(" % are excluded.")
+def test_what_does_not_matter_is_no_difference_however_sure_it_is():
+    rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [4.08, 4.284, 4.182]}}
+    assert sentences(transfers(rates)) == [
+        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 to 4.18 Mbit/s "
+        "(3 runs per point, all alike)."
+    ]
+    found = transfers(rates)
+    found.study["report"] = {"matters": "1 %"}
+    assert sentences(found)[0].startswith("Goodput is 4.18 Mbit/s with BBR as a transport and 4.10")
+    found.study["report"] = {"matters": {"goodput": "50 kbit/s"}}
+    assert sentences(found)[0].startswith("Goodput is 4.18 Mbit/s with BBR as a transport and 4.10")
+    found.study["report"] = {"matters": {"goodput of a": "200 kbit/s"}}
+    assert "about the same" in sentences(found)[0]
 
 
-def test_identical_runs_say_so():
+def test_identical_runs_are_the_same():
     rates = {"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [4.0, 4.2]}}
-    (said,) = sentences(transfers(rates))
-    assert "is the same with a transport bbr as with a transport cubic, in every pair" in said
+    assert sentences(transfers(rates)) == [
+        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 Mbit/s "
+        "(2 runs per point, all alike)."
+    ]
 
 
-def test_intervals_that_exclude_nothing_are_not_called_evidence():
-    rates = {"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 2.0]}}
+def test_what_runs_cannot_tell_says_so_and_what_to_do():
+    rates = {"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 7.0]}}
     (said,) = sentences(transfers(rates))
-    assert said.endswith("the intervals over 2 runs are too wide to tell.")
+    assert said == (
+        "Goodput is 5.00 Mbit/s with CUBIC as a transport and 8.00 Mbit/s with BBR, "
+        "but 2 runs per point are too few to tell them apart; about 50 would tell."
+    )
+
+
+def test_where_it_is_known_how_long_runs_take_the_time_is_said():
+    found = transfers({"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 7.0]}})
+    session = {"started": "2026-01-01T00:00:00+00:00", "finished": "2026-01-01T00:00:02+00:00"}
+    read = points.points_of(found)
+    (said,) = answer.sentences(
+        headline.headline(found, read), read, (), {"sessions": [{**session, "runs": 4}]}
+    )
+    assert said.endswith("; about 50 would tell, in 50 s.")
+
+
+def test_nothing_is_called_the_same_of_which_runs_say_nothing():
+    rates = {"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 1.1]}}
+    (said,) = sentences(transfers(rates))
+    assert "too few to tell them apart" in said
+    assert "same" not in said
 
 
 def test_single_runs_are_samples():
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}}))
-    assert said.startswith("Goodput is 9.00 Mbit/s with a transport bbr and 1.00 Mbit/s with ")
-    assert "times as high; one run a point is a sample" in said
-
-
-def test_the_level_of_a_single_run_says_that_it_is_one():
+    assert said == (
+        "Goodput is 9.00 Mbit/s with BBR as a transport and 1.00 with CUBIC: 89 % lower "
+        "(one run per point: a sample)."
+    )
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}}))
-    assert said == "Goodput: 1.000 Mbit/s (sample, n = 1)."
+    assert said == "Goodput is 1.00 Mbit/s (one run: a sample)."
 
 
 def test_a_change_beyond_twice_is_a_factor():
-    rates = {"cubic": {"a": [1.0, 1.1]}, "bbr": {"a": [3.0, 3.3]}}
-    (said,) = sentences(transfers(rates))
-    assert "3.0 times as high (all pairs equal" in said
-
-
-def test_of_three_values_the_third_has_its_own_change():
-    rates = {"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}, "reno": {"a": [5.0, 5.5]}}
-    (said,) = sentences(transfers(rates))
-    assert said.endswith("50.0 % higher (all pairs equal, n = 2); a transport reno: 25.0 % higher.")
-
-
-def others(**changes: list[float]) -> str:
-    """What is said behind the largest change; each list has the ratios of three runs."""
-    base = [4.0, 4.2, 4.1]
-    rates = {"cubic": base, "bbr": [12.0, 12.6, 12.3]}
-    rates |= {name: [a * b for a, b in zip(base, it, strict=True)] for name, it in changes.items()}
-    (said,) = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
-    return said.partition("n = 3); ")[2]
-
-
-def test_the_value_that_comes_nearest_is_named_where_all_differ():
-    found = others(reno=[0.5, 0.51, 0.5], vegas=[0.9, 0.91, 0.9], highspeed=[1.5, 1.5, 1.51])
-    assert found == "least with a transport vegas, 9.7 % lower."
-
-
-def test_values_like_the_baseline_are_named_with_what_is_excluded():
-    found = others(reno=[0.5, 0.51, 0.5], vegas=[0.99, 1.01, 1.0], highspeed=[1.001, 1.0, 0.999])
-    assert found.startswith(
-        "no clear difference with a transport vegas and a transport highspeed ("
+    times = {"cubic": {"a": [10.0, 11.0]}, "bbr": {"a": [3.0, 3.3]}}
+    found = transfers(times, sized=True)
+    rows = found.tables["transfers"].to_pylist()
+    for row in rows:
+        row["duration_s"] = row["goodput_bps"] / 1e6
+    found.tables["transfers"] = pa.Table.from_pylist(rows)
+    (said,) = sentences(found)
+    assert said.startswith(
+        "Transfer time is 3.15 s with BBR as a transport and 10.5 with CUBIC: 3.3 times as long"
     )
-    assert found.endswith(" % is excluded).")
-    assert "too few" not in found
 
 
-def test_a_value_of_which_the_runs_say_nothing_is_not_called_like_the_baseline():
-    found = others(vegas=[0.99, 1.01, 1.0], wild=[0.1, 9.0, 1.0])
-    assert found.startswith("no clear difference with a transport vegas (one above ")
-    assert found.endswith(", too few runs to tell for a transport wild.")
+def test_levels_that_do_not_differ_stand_together():
+    base = [4.0, 4.2, 4.1]
+    rates = {"cubic": base, "reno": [6.0, 6.2, 6.1], "bbr": [6.1, 6.0, 6.2], "vegas": [2.0, 2.1, 2]}
+    (said,) = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
+    assert said.startswith(
+        "Goodput is 6.10 Mbit/s with BBR or Reno as a transport, 4.10 with CUBIC and 2.03 with "
+        "vegas (changes ±"
+    )
 
 
-def test_many_values_like_the_baseline_are_counted():
-    same = [0.99, 1.01, 1.0]
-    found = others(a=same, b=same, c=same, d=same, e=[0.5, 0.5, 0.5])
-    assert found.startswith("no clear difference with 4 of the 5 others (one above ")
+def test_many_levels_are_counted():
+    rates = {f"t{i}": {"a": [i * 1.0, i * 1.1, i * 1.05]} for i in range(1, 9)}
+    (said,) = sentences(transfers(rates))
+    assert said.startswith(
+        "Goodput is 8.40 Mbit/s with t8 as a transport, 3.15 to 7.35 with the other 5 and 2.10 "
+        "with t2, against 1.05 with t1"
+    )
+
+
+def trend(values: dict[str, float]) -> str:
+    """What is said of limits and the mean goodput of `b`, of three runs each."""
+    rates = {
+        limit: {"b": [mean, mean * 1.02, mean * 0.98], "a": [1.0, 1.0, 1.0]}
+        for limit, mean in values.items()
+    }
+    return sentences(transfers(rates, limit=True))[0]
+
+
+def test_of_numbers_the_trend_is_told():
+    said = trend({"1 Mbit/s": 8.0, "2 Mbit/s": 6.0, "unlimited": 4.0})
+    assert said.startswith(
+        "Goodput of b falls from 8.00 Mbit/s at an a limit of 1 Mbit/s to 4.00 Mbit/s unlimited"
+    )
+    said = trend({"1 Mbit/s": 8.0, "2 Mbit/s": 8.1, "3 Mbit/s": 8.0, "4 Mbit/s": 4.0})
+    assert said.startswith(
+        "Goodput of b stays at 8.00 Mbit/s up to an a limit of 3 Mbit/s and falls to 4.00 Mbit/s "
+        "at 4 Mbit/s"
+    )
+    said = trend({"1 Mbit/s": 8.0, "2 Mbit/s": 2.0, "3 Mbit/s": 6.0})
+    assert said.startswith(
+        "Goodput of b is lowest at an a limit of 2 Mbit/s: 2.00 Mbit/s, against 8.00 Mbit/s at "
+        "1 Mbit/s and 6.00 Mbit/s at 3 Mbit/s"
+    )
+    said = trend({"1 Mbit/s": 8.0, "2 Mbit/s": 8.1, "3 Mbit/s": 8.0})
+    assert said.startswith("Goodput of b is about the same with each a limit: 8.03 Mbit/s")
+
+
+def crossed(values: dict[tuple[str, str], list[float]]) -> Any:
+    """Results over two axes: transport and queue."""
+    rates = {transport: {"a": runs} for (transport, _), runs in values.items()}
+    found = transfers(rates)
+    runs, rows = [], []
+    for point, ((transport, queue), rates_of) in enumerate(values.items()):
+        for repeat, rate in enumerate(rates_of):
+            run = {"run": len(runs), "point": point, "repeat": repeat, "seed": repeat}
+            swept = {"workloads.a.transport": transport, "links.l.queue": queue}
+            runs.append({**run, **swept, "outcome": "completed", "reason": "", "end_s": 10.0})
+            rows.append({"run": run["run"], "transfer": "a", "flow": 0, "start_s": 0.0,
+                         "end_s": None, "duration_s": None, "bytes": int(rate * 1.25e6),
+                         "goodput_bps": rate * 1e6, "mean_rtt_s": None})  # fmt: skip
+    found.tables.update(runs=pa.Table.from_pylist(runs), transfers=pa.Table.from_pylist(rows))
+    return found
+
+
+def test_conditions_with_the_same_outcome_stand_together():
+    queues = {"20 packets": 0.5, "200 packets": 0.5, "fq-codel": 0.96}
+    found = crossed(
+        {
+            (transport, queue): [8 * share, 8.2 * share, 8.1 * share]
+            for transport in ("cubic", "bbr")
+            for queue, factor in queues.items()
+            for share in [1.0 if transport == "cubic" else factor]
+        }
+    )
+    assert sentences(found) == [
+        "With an l queue of 20 or 200 packets, goodput is 8.10 Mbit/s with CUBIC as a transport "
+        "and 4.05 with BBR: 50 % lower.",
+        "With FQ-CoDel, it is 7.78 to 8.10 Mbit/s with CUBIC or BBR as a transport "
+        "(3 runs per point, all alike).",
+    ]
+
+
+def test_a_question_is_answered_with_yes_or_no_where_an_expectation_decides():
+    from flashcrowd.report import expectations
+
+    found = transfers({"cubic": {"a": [4.0, 4.2, 4.1]}})
+    found.study["title"] = "Does it get 3 Mbit/s?"
+    for bound, word in (("3 Mbit/s", "Yes"), ("5 Mbit/s", "No"), ("4.1 Mbit/s", "Not decided")):
+        found.study["expect"] = {"enough": {"measure": "goodput", "above": bound}}
+        read = points.points_of(found)
+        judged = expectations.judge(found, read)
+        (said,) = answer.sentences(headline.headline(found, read), read, judged)
+        assert said.startswith(f"{word}: goodput is 4.10 Mbit/s (")
 
 
 def test_cases_have_the_names_that_the_study_gives_them():
@@ -148,7 +235,7 @@ def test_cases_have_the_names_that_the_study_gives_them():
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["as it is", "the new one"]}
     (said,) = sentences(found)
-    assert said.startswith("Goodput is 6.3 Mbit/s with the new one and 4.2 Mbit/s with as it is: ")
+    assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
     read = points.points_of(found)
     assert [(axis.name, axis.cases) for axis in read.axes] == [
         ("case", ("as it is", "the new one"))
@@ -167,7 +254,7 @@ def test_a_baseline_can_be_a_case():
     cases = {"cases": ["as it is", "the new one"]}
     found.study["report"] = {**cases, "baseline": {"case": "the new one"}}
     (said,) = sentences(found)
-    assert said.startswith("Goodput is 4.2 Mbit/s with as it is and 6.3 Mbit/s with the new one: ")
+    assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
     read = points.points_of(found)
     assert read.chosen("case", "the new one") == read.chosen("transport", "bbr") == (0, [1])
 
@@ -177,7 +264,7 @@ def test_names_of_other_cases_are_not_used():
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["of another sweep"], "baseline": {"case": "as it is"}}
     assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]
-    assert sentences(found)[0].startswith("Goodput is 6.3 Mbit/s with a transport bbr and 4.2 ")
+    assert sentences(found)[0].startswith("Goodput is 6.30 Mbit/s with BBR as a transport and 4.20")
 
 
 def test_the_swept_knob_is_not_the_answer():

@@ -1,226 +1,208 @@
-"""The answer of a study in sentences, from its tables: what changed, how much, how sure."""
+"""The answer of a study in at most three sentences.
+
+The condition comes first, then the levels from best to worst, then the numbers. What is sure of
+them, and of how many runs, comes last and once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from flashcrowd.report import lacking, wording
-from flashcrowd.report.baseline import Baseline
+from flashcrowd.report.clause_words import MOST_WORDS, every, words
+from flashcrowd.report.clauses import Clause, clauses, subject
+from flashcrowd.report.compared import Compared
+from flashcrowd.report.expectations import Judged, overall
+from flashcrowd.report.finding import Finding
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
-from flashcrowd.report.points import Point, Points
+from flashcrowd.report.points import Points
 from flashcrowd.report.statistics import Estimate
+from flashcrowd.report.too_few import too_few
 
-#: Where there would be more sentences than this, one sums up a measure.
-_MOST_SENTENCES = 6
+#: Sentences of an answer; what is missing of the numbers comes behind them.
+_MOST = 3
 
-#: Intervals that leave room for more than this say nothing.
-_TOO_WIDE = 1.0
+#: Measures of which a study with a single point names its numbers.
+_MOST_NUMBERS = 3
 
-#: Where more would be named, they are counted.
-_MOST_NAMES = 3
+#: Words that a question begins with to which "yes" is an answer.
+_YES_OR_NO = frozenset(
+    {"are", "can", "could", "did", "do", "does", "has", "have", "is", "may", "must", "should"}
+    | {"was", "were", "will", "would"}
+)
 
-#: Clear changes of less than this would be called 0.0 %.
-_LEAST = 0.0005
-
-#: What "as ... as" takes in place of the comparative.
-_AS = {"longer": "long", "higher": "high", "later": "late"}
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """One point beside its baseline."""
-
-    point: Point
-    base: Point
-    change: Estimate
+_VERDICTS = {"kept": "yes", "broken": "no", "undecided": "not decided"}
 
 
-def sentences(headline: Headline, points: Points) -> list[str]:
-    """One sentence for each measure of the headline, and for each of a few contexts."""
-    found: list[str] = []
+def sentences(
+    headline: Headline,
+    points: Points,
+    judged: Sequence[Judged] = (),
+    provenance: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """What a study answers, and what of it is missing.
+
+    Args:
+        headline: the measures that decide, and with what points are compared.
+        points: the points of the study.
+        judged: what came of its expectations, which decide a question with yes or no.
+        provenance: that of its results, which knows how long runs take.
+    """
+    compared = Compared.of(headline)
+    if compared is None:
+        found = list(_alone(headline.measures, points))
+    else:
+        found = _compared(headline.measures, compared, provenance or {})
+    verdict = _decided(headline.question, judged)
+    if found and verdict:
+        found[0] = f"{verdict}{found[0][:1].lower()}{found[0][1:]}"
     for measure in headline.measures:
-        if headline.baseline is None:
-            found += _alone(measure, points)
-        else:
-            sentences = len(headline.measures) * len(headline.baseline.contexts())
-            apart = sentences <= _MOST_SENTENCES
-            found += _compared(measure, headline.baseline, apart=apart)
         found += lacking.sentences(measure, points)
     return found
 
 
-def _alone(measure: Measure, points: Points) -> Iterator[str]:
-    for point in points.points:
-        estimate = measure.at(point)
-        if estimate is not None:
-            level = wording.with_interval(estimate, measure.unit)
-            if estimate.is_sample:
-                level = f"{wording.mean(estimate, measure.unit)} (sample, n = 1)"
-            yield f"{wording.sentence(measure.name)}: {level}."
+def _decided(question: str, judged: Sequence[Judged]) -> str:
+    """The verdict of the expectations on a question, to stand before the first sentence."""
+    first = question.partition(" ")[0].lower()
+    if not judged or not question.endswith("?") or first not in _YES_OR_NO:
+        return ""
+    return f"{wording.sentence(_VERDICTS[overall(judged)])}: "
 
 
-def _compared(measure: Measure, baseline: Baseline, *, apart: bool) -> Iterator[str]:
-    contexts = [
-        (name, list(_comparisons(measure, baseline, members)))
-        for name, members in baseline.contexts()
-    ]
-    contexts = [(name, compared) for name, compared in contexts if compared]
-    if len(contexts) > 1 and not apart:
-        yield _summed(measure, baseline, [each for _, compared in contexts for each in compared])
+def _alone(measures: Sequence[Measure], points: Points) -> Iterator[str]:
+    """The numbers of the only point."""
+    (point,) = points.points[:1] or (None,)
+    known = [(m, found) for m in measures if point and (found := m.at(point)) is not None]
+    known = known[:_MOST_NUMBERS]
+    if not known:
         return
-    for name, compared in contexts:
-        text = _largest(measure, baseline, compared)
-        yield f"At {name}, {text}" if name else wording.sentence(text)
+    said = [f"{subject(m)} is {wording.level(found.mean, m.unit)}" for m, found in known]
+    spread = [_relative(found, found.mean) for _, found in known]
+    counts = [found.n for _, found in known]
+    doubt = _doubt("", spread, (min(counts), max(counts)), "")
+    yield f"{wording.sentence(wording.listed(said))}{doubt}."
 
 
-def _comparisons(
-    measure: Measure, baseline: Baseline, members: Sequence[Point]
-) -> Iterator[_Compared]:
-    for point in members:
-        base = baseline.of(point)
-        change = measure.fair_change(point, base) if base is not None else None
-        if base is not None and change is not None:
-            yield _Compared(point, base, change)
+def _compared(
+    measures: Sequence[Measure], compared: Compared, provenance: Mapping[str, Any]
+) -> list[str]:
+    """Of each measure what differs; then which do not, or what is still open."""
+    found = {measure.name: clauses(measure, compared) for measure in measures}
+    differ = [its for its in found.values() if its and its[0].differs][:_MOST]
+    alike = [its[0] for its in found.values() if its and all(it.kind == "same" for it in its)]
+    open_ = [it for its in found.values() for it in its if it.kind == "undecided"]
+    texts = [[words(its[0])] for its in differ]
+    used = [its[0] for its in differ]
+    doubt = _DOUBT_WORDS if differ else 0
+    for said, its in zip(texts, differ, strict=True):
+        room = MOST_WORDS - (doubt if its is differ[-1] else 0)
+        # Where it differs least, else more: the settings between lie between.
+        for clause in reversed([it for it in its[1:] if it.kind != "undecided"]):
+            text = words(clause, beside=its[0])
+            if _length(joined := f"{said[0]}; {text}") <= room:
+                said[0] = joined
+            elif sum(map(len, texts)) < _MOST:
+                said.append(text)
+            else:
+                continue
+            used.append(clause)
+            break
+    flat = [wording.sentence(text) for said in texts for text in said]
+    flat = _with_doubt(flat, _sure([it for clause in used for it in clause.findings]))
+    closing = []
+    if len(flat) < _MOST and open_ and not (differ and alike):
+        closing.append(too_few(open_[0], compared, provenance))
+    for clause in [it for it in alike if it.is_wide and len(compared.others) == 1]:
+        other = Compared.of(clause.compared.headline, compared.others[0])
+        its = clauses(clause.measure, other) if other else []
+        if its and its[0].differs and len(flat) + len(closing) < _MOST:
+            doubt = _sure([it for one in its[:1] for it in one.findings])
+            flat += _with_doubt([wording.sentence(words(its[0]))], "" if used else doubt)
+            alike.remove(clause)
+            used.append(its[0])
+    for same in ([it for it in alike if it.is_whole], *([it] for it in alike if not it.is_whole)):
+        if len(flat) + len(closing) < _MOST and same:
+            doubt = "" if used else _sure([it for clause in same for it in clause.findings])
+            flat += _with_doubt([_alike(same)], doubt)
+            used += same
+    return [*flat, *closing]
 
 
-def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
-    """The largest change that is clear and what comes near; or what is excluded if none is."""
-    clear = [each for each in compared if _clear(each.change)]
-    if not clear:
-        return _none(measure, baseline, compared)
-    most = max(clear, key=lambda each: abs(each.change.mean))
-    rest = [each for each in compared if each is not most]
-    text = f"{_beside(measure, baseline, most)} {_sure(most.change)}"
-    return f"{text}; {_others(measure, baseline, rest)}." if rest else f"{text}."
+_DOUBT_WORDS = 12
+"""Words of the longest last clause."""
 
 
-def _others(measure: Measure, baseline: Baseline, rest: Sequence[_Compared]) -> str:
-    """Which of the others are like the baseline, or come nearest to it."""
-    names = {id(each): baseline.name(each.point) for each in rest}
-    if all(_clear(each.change) for each in rest):
-        least = min(rest, key=lambda each: abs(each.change.mean))
-        which = f"{names[id(least)]}: " if len(rest) == 1 else f"least with {names[id(least)]}, "
-        return which + _by(least.change, measure)
-    bounds = {id(each): _bound(each.change) for each in rest if not _clear(each.change)}
-    like = [it for it in bounds if bounds[it] < _TOO_WIDE]
-    unknown = [it for it in bounds if bounds[it] >= _TOO_WIDE]
-    parts = []
-    if like:
-        found = _listed([names[it] for it in like], len(rest))
-        most = max(bounds[it] for it in like)
-        excluded = f" (one above {_percent(most)} is excluded)" if most else ""
-        parts.append(f"no clear difference with {found}{excluded}")
-    if unknown:
-        parts.append(
-            f"too few runs to tell for {_listed([names[it] for it in unknown], len(rest))}"
-        )
-    return ", ".join(parts)
+def _length(text: str) -> int:
+    return len(text.split())
 
 
-def _listed(names: Sequence[str], total: int) -> str:
-    if len(names) > _MOST_NAMES:
-        return "any other" if len(names) == total else f"{len(names)} of the {total} others"
-    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+def _with_doubt(sentences: list[str], doubt: str) -> list[str]:
+    """The sentences with the doubt behind the last that has room for it."""
+    room = MOST_WORDS - _length(doubt)
+    last = next((i for i in reversed(range(len(sentences))) if _length(sentences[i]) <= room), -1)
+    said = [f"{text}{doubt if i == last else ''}." for i, text in enumerate(sentences)]
+    if last < 0 and doubt and len(said) < _MOST:
+        said.append(f"{wording.sentence(doubt.strip(' ()'))}.")
+    return said
 
 
-def _bound(change: Estimate) -> float:
-    """What a change could be at most, by its interval."""
-    if change.low is None or change.high is None:
+def _alike(same: Sequence[Clause]) -> str:
+    """Measures that hardly change; of one of which not all can be compared, where."""
+    found = same[0].findings[0]
+    if not same[0].is_whole:
+        return wording.sentence(words(same[0]))
+    names = [clause.subject for clause in same]
+    if len(names) > _MOST_NUMBERS:
+        names = [*names[:2], f"{len(names) - 2} more measures"]
+    verb = "is" if len(names) == 1 else "are"
+    text = f"{wording.listed(names)} {verb} about the same {every(found.axis, found.groups[0])}"
+    if len(same) == 1 and not same[0].is_wide:
+        text += f": {same[0].level(found.groups[0])}"
+    return wording.sentence(text)
+
+
+def _sure(used: Sequence[Finding]) -> str:
+    """How sure the differences are, and of how many runs the numbers are means."""
+    if not used:
+        return ""
+    counts = [count for it in used for count in it.runs]
+    spread = [_relative(it.change, max(map(abs, it.values(it.levels)))) for it in used]
+    what = "" if all(it.kind == "same" for it in used) else "changes "
+    return _doubt(what, spread, (min(counts), max(counts)), " per point")
+
+
+def _relative(found: Estimate | None, level: float) -> float:
+    """Half of an interval as a share of a number; infinite where nothing is known."""
+    if found is None or found.low is None or found.high is None:
         return math.inf
-    return max(abs(change.low), abs(change.high))
+    half = max(found.high - found.mean, found.mean - found.low)
+    return half / abs(level) if level else 0.0
 
 
-def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
-    """A point and its baseline, and the change between them."""
-    before, after = measure.at(each.base), measure.at(each.point)
-    text = f"{measure.name} is "
-    if before is not None and after is not None:
-        places = measure.places(baseline.points.points)
-        text += (
-            f"{wording.mean(after, measure.unit, places=places)} with {baseline.name(each.point)} "
-            f"and {wording.mean(before, measure.unit, places=places)} "
-            f"with {baseline.name(each.base)}: "
-        )
-    return text + _by(each.change, measure)
+def _doubt(what: str, spread: Sequence[float], runs: tuple[int, int], per: str) -> str:
+    """The last clause: at most `_DOUBT_WORDS` words."""
+    least, most = runs
+    if most == 1:
+        return f" (one run{per}: a sample)"
+    count = f"{least} runs{per}" if least == most else f"{least} to {most} runs{per}"
+    widest = max(spread)
+    if least == 1 or not math.isfinite(widest):
+        return f" ({count})"
+    if widest < _NOTHING:
+        return f" ({count}, all alike)"
+    if widest > 1:
+        return f" ({what}not known within 100 %, {count})"
+    return f" ({what}±{_percent(widest)} at 95 % confidence, {count})"
 
 
-def _clear(change: Estimate) -> bool:
-    """Whether there is a change that a sentence can name."""
-    return change.is_clear and abs(change.mean) >= _LEAST
-
-
-def _none(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
-    """No clear difference, and the largest that the intervals leave room for."""
-    base = baseline.name(compared[0].base)
-    others = (
-        baseline.name(compared[0].point) if len(compared) == 1 else f"any other {baseline.subject}"
-    )
-    if all(each.change.is_constant and each.change.mean == 0 for each in compared):
-        return f"{measure.name} is the same with {others} as with {base}, in every pair of runs."
-    text = f"{measure.name} does not differ clearly between {base} and {others}"
-    ends = [e for each in compared for e in (each.change.low, each.change.high) if e is not None]
-    if not ends:
-        most = max(compared, key=lambda each: abs(each.change.mean))
-        if most.change.mean:
-            text = _beside(measure, baseline, most)
-        return f"{text}; one run a point is a sample, more repeats give intervals."
-    largest = max(abs(end) for end in ends)
-    if largest > _TOO_WIDE:
-        few = max(each.change.n for each in compared)
-        return f"{text}: the intervals over {wording.count(few, 'run')} are too wide to tell."
-    return f"{text}; differences larger than {_percent(largest)} are excluded."
-
-
-def _summed(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
-    """Many contexts in one sentence."""
-    clear = [each for each in compared if _clear(each.change)]
-    name = wording.sentence(measure.name)
-    if not clear:
-        return wording.sentence(_none(measure, baseline, compared))
-    low = min(clear, key=lambda each: each.change.mean)
-    high = max(clear, key=lambda each: each.change.mean)
-    head = (
-        f"{name} differs clearly in {len(clear)} of {len(compared)} comparisons with "
-        f"{baseline.words}"
-    )
-    if low is high:
-        return f"{head}: {_by(low.change, measure)} at {low.point.label}."
-    return (
-        f"{head}, from {_by(low.change, measure)} ({low.point.label}) to "
-        f"{_by(high.change, measure)} ({high.point.label})."
-    )
-
-
-def _by(change: Estimate, measure: Measure) -> str:
-    """A change in words: ``9.4 % longer``, ``3.1 times as long``."""
-    if change.mean >= 1:
-        places = 0 if change.mean >= 9 else 1
-        return f"{wording.number(1 + change.mean, places)} times as {_AS.get(measure.more, 'much')}"
-    places = min(1, wording.decimals(100 * change.mean, _half(change)))
-    word = measure.more if change.mean > 0 else measure.less
-    return f"{wording.number(abs(100 * change.mean), places)} % {word}"
-
-
-def _half(change: Estimate) -> float | None:
-    if change.low is None or change.high is None:
-        return None
-    return 50 * (change.high - change.low)
-
-
-def _sure(change: Estimate) -> str:
-    """The interval of a change, in per cent."""
-    if change.is_constant or change.is_sample:
-        return f"({wording.change(change)[1]})"
-    low, high = wording.change_ends(change)
-    return f"(95 % interval {low} to {high} %, {wording.runs(change.n)})"
+_NOTHING = 0.0005
+"""Intervals of a smaller share of the number are no doubt of anybody."""
 
 
 def _percent(share: float) -> str:
-    """A bound in per cent, rounded up to two digits."""
-    if share == 0:
-        return "0 %"
-    places = max(0, 1 - math.floor(math.log10(100 * share)))
+    """A share in per cent, rounded up to two digits."""
+    places = 1 if share < 0.1 else 0
     return f"{wording.number(math.ceil(100 * share * 10**places) / 10**places, places)} %"

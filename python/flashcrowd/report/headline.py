@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import Any
 
 from flashcrowd import metrics
 from flashcrowd.report import measures
 from flashcrowd.report.baseline import Baseline, baseline
+from flashcrowd.report.matters import Least, least
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points
@@ -43,11 +43,26 @@ class Headline:
         measures: the measures, the most important first.
         baseline: with what each point is compared; `None` if there is only one.
         parts: for each measure of a swarm, the same measure of each part, by the part's name.
+        matters: which differences of each measure do, by the measure's name.
+        question: what the study asks; empty if it does not say.
+        queues: how long packets wait in each link's queue.
     """
 
     measures: Sequence[Measure]
     baseline: Baseline | None
     parts: Mapping[str, Mapping[str, Measure]]
+    matters: Mapping[str, Least] = field(default_factory=dict)
+    question: str = ""
+    queues: Sequence[Measure] = ()
+
+    def least(self, measure: Measure) -> Least:
+        """Which differences of a measure matter."""
+        return self.matters.get(measure.name, Least())
+
+    @staticmethod
+    def better(measure: Measure) -> str:
+        """Whether "less" or "more" of a measure is better; empty if nothing is known of that."""
+        return metrics.metric(measure.metric).better if measure.metric else ""
 
     def compares(self, measure: Measure) -> bool:
         """Whether any point has a change of a measure: its baseline may not have the workload."""
@@ -74,7 +89,7 @@ def chosen(
     named = [metrics.parse(text) for text in asked.get("headline", ())]
     found = [
         (each.measure(name.statistic, name.within), name, each)
-        for name in named or islice(_decisive(everything, points), _MOST)
+        for name in named or _some(_decisive(everything, points))
         for each in measures.fitting(everything, name)
     ]
     by = str(asked.get("by", "none"))
@@ -86,9 +101,24 @@ def chosen(
         for measure, name, each in found
         if by and not name.within and len(each.names(by)) > 1
     }
+    titles = [str(study.get(key) or "") for key in ("description", "title")]
     return Headline(
-        [measure for measure, _, _ in found], baseline(points, asked.get("baseline", {})), parts
+        [measure for measure, _, _ in found],
+        baseline(points, asked.get("baseline", {})),
+        parts,
+        {measure.name: least(asked.get("matters"), name) for measure, name, _ in found},
+        next((title for title in titles if title.endswith("?")), ""),
+        [each.measure() for each in everything if each.metric.name == "queueing delay"],
     )
+
+
+def _some(decisive: Iterator[metrics.Named]) -> list[metrics.Named]:
+    """The first of each metric, then as many others as there is room for, in their order."""
+    found = list(decisive)
+    first = {each.metric.name: each for each in reversed(found)}
+    rest = [each for each in found if each not in first.values()]
+    kept = [*first.values(), *rest][:_MOST]
+    return [each for each in found if each in kept]
 
 
 def _decisive(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -69,7 +68,7 @@ def build(results: Source) -> Page:
     decisive = chosen(results.study, everything, points)
     judged = expectations.judge(results, points)
     sections = [
-        Section("The answer", "answer", list(_answer(results.study, decisive, points, judged))),
+        Section("The answer", "answer", list(_answer(results, decisive, points, judged))),
         *_expected(judged),
         Section("Why was it slow?", "why", list(_why(results, points, decisive))),
         *_outcome(points),
@@ -94,12 +93,12 @@ def _expected(judged: Sequence[Judged]) -> Iterator[Section]:
 
 
 def _answer(
-    study: Mapping[str, Any], decisive: Headline, points: Points, judged: Sequence[Judged]
+    results: Source, decisive: Headline, points: Points, judged: Sequence[Judged]
 ) -> Iterator[Block]:
     for sentence in (
-        *answer.sentences(decisive, points),
+        *answer.sentences(decisive, points, judged, results.provenance),
         *expectations.sentences(judged),
-        *stopping.sentences(study, decisive, points),
+        *stopping.sentences(results.study, decisive, points),
     ):
         yield Text(sentence)
     # A long table would hide the figures, on a phone above all.

@@ -31,20 +31,15 @@ def summary(results: Source) -> RenderableType:
     found = headline(results, points)
     if not found.measures:
         return Group(Text("No run has a number to summarise."), *_reasons(results, points))
+    judged = expectations.judge(results, points)
     return Group(
-        *(Text(sentence) for sentence in answer.sentences(found, points)),
+        *(Text(it) for it in answer.sentences(found, points, judged, results.provenance)),
         *(Text(sentence) for sentence in stopping.sentences(results.study, found, points)),
         _Levels(points, found, found.measures),
         *(_Levels(points, found, list(parts.values())) for parts in found.parts.values()),
-        *_expected(results, points),
+        *([expectations.summary(judged)] if judged else []),
         *_reasons(results, points),
     )
-
-
-def _expected(results: Source, points: Points) -> Iterator[RenderableType]:
-    judged = expectations.judge(results, points)
-    if judged:
-        yield expectations.summary(judged)
 
 
 #: Wider than any table, to ask how much room one would take.

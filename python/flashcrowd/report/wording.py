@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from flashcrowd.report.statistics import Estimate
@@ -157,3 +157,68 @@ def _places(estimate: Estimate) -> int:
     if estimate.low is None or estimate.high is None:
         return decimals(estimate.mean, None)
     return decimals(estimate.mean, (estimate.high - estimate.low) / 2)
+
+
+def listed(parts: Sequence[str], word: str = "and") -> str:
+    """Parts of a sentence: ``a, b and c``."""
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+def level(value: float, unit: str) -> str:
+    """A number of a sentence: three significant digits, and a unit that people read."""
+    return levels((value,), unit)
+
+
+def levels(values: Sequence[float], unit: str) -> str:
+    """A number, or from the smallest to the largest where they differ: ``2.2 to 2.3 Mbit/s``."""
+    scaled, said = readable(values, unit)
+    if min(scaled) > 0 and max(scaled) / min(scaled) < _ONE:
+        scaled = [math.fsum(scaled) / len(scaled)]
+    most = max(map(abs, scaled))
+    texts = list(dict.fromkeys(significant(v, most) for v in (min(scaled), max(scaled))))
+    return f"{' to '.join(texts)} {said}"
+
+
+_ONE = 1.02
+"""Numbers that differ by a smaller factor are told as their mean."""
+
+
+def readable(values: Sequence[float], unit: str) -> tuple[list[float], str]:
+    """Numbers in the unit that people read: minutes from ten of them on, seconds of a delay."""
+    most = max(map(abs, values))
+    for small, factor, large, beyond in _LARGER:
+        if unit == small and most >= beyond:
+            return readable([value / factor for value in values], large)
+    for large, factor, small in _SMALLER:
+        if unit == large and 0 < most < _SMALL:
+            return [value * factor for value in values], small
+    return list(values), unit
+
+
+_LARGER = (
+    ("ms", 1e3, "s", 1e4),
+    ("s", 60.0, "min", 600.0),
+    ("min", 60.0, "h", 600.0),
+    ("MB", 1e3, "GB", 1e4),
+    ("Mbit/s", 1e3, "Gbit/s", 1e4),
+)
+"""Units, with what they are divided by, for what, from what number on."""
+
+
+_SMALLER = (("Mbit/s", 1e3, "kbit/s"), ("s", 1e3, "ms"), ("MB", 1e3, "kB"))
+"""Units, with what they are multiplied by, for what, where all numbers are small."""
+
+_SMALL = 0.1
+
+
+def significant(value: float, beside: float | None = None, digits: int = 3) -> str:
+    """A number with `digits` that count, those of the largest one `beside` it."""
+    size = max(abs(value), 0.0) if beside is None else max(abs(beside), abs(value))
+    if size == 0 or not math.isfinite(value):
+        return number(value, 0)
+    power = math.floor(math.log10(size)) - digits + 1
+    # What is far smaller than its neighbour keeps two digits of its own.
+    if value:
+        power = min(power, math.floor(math.log10(abs(value))) - digits + 2)
+    rounded = round(value / 10**power) * 10**power if power > 0 else value
+    return number(rounded, max(0, -power))

@@ -1,0 +1,180 @@
+"""A clause of an answer in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from flashcrowd.report import axis_words, wording
+from flashcrowd.report.clauses import Clause
+from flashcrowd.report.compared import in_each
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.points import Axis
+
+MOST_WORDS = 45
+"""Words of a sentence at most."""
+
+ROOM = 34
+"""Words of a sentence that has room for how sure it is."""
+
+#: Levels of a group that are named, more are counted; fewer where a sentence grows too long. Then
+#: groups are named that are neither the best nor the worst, or are not.
+_NAMES = ((3, True), (2, True), (2, False))
+
+#: What "as ... as" takes in place of the comparative.
+_AS = {"longer": "long", "higher": "high", "later": "late"}
+
+#: From this factor on a change is told by it, and not in per cent.
+_FACTOR = 2.0
+
+
+def every(axis: Axis, levels: Sequence[int]) -> str:
+    """These levels, to stand behind a verb: all of them in short."""
+    if len(levels) == len(axis.levels) > 2:
+        return in_each([axis])
+    return f"with {_several(axis, levels, _NAMES[0][0], named=False)}"
+
+
+def words(clause: Clause, beside: Clause | None = None) -> str:
+    """A clause, without a capital and a full stop.
+
+    Args:
+        clause: what came out.
+        beside: what was said of the measure before, in the same sentence or the one before.
+    """
+    end = ""
+    if is_bufferbloat(clause):
+        falls = clause.kind == "trend" and len(clause.findings[0].groups) == 2
+        end = f", {'with less' if falls and clause.findings[0].ratio < 1 else 'by'} bufferbloat"
+    said = [f"{_words(clause, beside, *names)}{end}" for names in _NAMES]
+    for most in (ROOM, MOST_WORDS):
+        for text in said[: -1 if most == ROOM else None]:
+            if len(text.split()) <= most:
+                return text
+    return said[-1]
+
+
+def is_bufferbloat(clause: Clause) -> bool:
+    """Whether a delay grows because packets wait in a queue, by the tables of the links."""
+    if clause.measure.metric not in _DELAYS or not clause.differs:
+        return False
+    queues = clause.compared.headline.queues
+    for found in clause.findings:
+        means = {level: found.values([level])[0] for level in found.levels}
+        low, high = (found.points[pick(means, key=means.__getitem__)] for pick in (min, max))
+        rise = max(means.values()) - min(means.values())
+        waits = [
+            after.mean - before.mean
+            for queue in queues
+            if (after := queue.at(high)) and (before := queue.at(low))
+        ]
+        if max(waits, default=0.0) < max(_BLOAT_MS, rise / 2):
+            return False
+    return True
+
+
+_DELAYS = ("ping", "one-way delay", "round-trip time", "tail round-trip time")
+
+_BLOAT_MS = 100.0
+"""A queue in which packets wait so long on average disturbs calls (ITU-T G.114: 150 ms one way)."""
+
+
+def _words(clause: Clause, beside: Clause | None, names: int, inner: bool) -> str:
+    where = clause.compared.named(clause.settings, again=beside is not None)
+    name = "it" if beside else clause.subject
+    head = f"{where}, {name}" if where else name
+    found = clause.findings[0]
+    if clause.kind == "same":
+        return f"{head} is {clause.level(found.groups[0])} {every(found.axis, found.groups[0])}"
+    if clause.kind == "trend":
+        return f"{head} {_trend(clause, named=beside is not None)}"
+    by = _by(clause)
+    if by and clause.is_wide and len(found.levels) == len(found.groups):
+        (better,), (worse,) = found.groups
+        of_better = axis_words.settings(found.axis, [better], named=True)
+        of_worse = axis_words.settings(found.axis, [worse], named=beside is not None)
+        return f"{head} is {by} with {of_worse} than with {of_better}"
+    if by and beside is not None and beside.form == clause.form:
+        return f"{head} is {by}"
+    ranked = _ranked(clause, names, inner=inner, named=beside is not None)
+    return f"{head} is {ranked}{f': {by}' if by else ''}"
+
+
+def _ranked(clause: Clause, names: int, *, inner: bool, named: bool) -> str:
+    """The groups of levels with their numbers: the best first."""
+    found = clause.findings[0]
+    # All others are those that are left when the rest has been named, never the first group.
+    crowd = max(range(1, len(found.groups)), key=lambda i: (len(found.groups[i]), i))
+    said, last = [], ""
+    for i, group in enumerate(found.groups):
+        if 0 < i < len(found.groups) - 1 and not inner:
+            continue
+        number, last = _unless(clause.level(group), last)
+        if len(group) > names and i == crowd:
+            which = f"the other {len(group)}"
+        else:
+            which = _several(found.axis, group, names, named=named)
+            named = True
+        said.append(f"{number} with {which}")
+    text = wording.listed(said)
+    if found.reference is not None:
+        number, _ = _unless(clause.level([found.reference]), last)
+        text += f", against {number} with {axis_words.value(found.axis, found.reference)}"
+    return text
+
+
+def _several(axis: Axis, group: Sequence[int], names: int, *, named: bool) -> str:
+    if len(group) <= names:
+        return axis_words.settings(axis, group, named=named)
+    kept = max(1, names - 1)
+    others = len(group) - kept
+    return axis_words.settings(axis, group[:kept], named=named, others=others)
+
+
+def _unless(level: str, last: str) -> tuple[str, str]:
+    """A number without its unit where that is the `last` one; and its unit."""
+    number, _, unit = level.rpartition(" ")
+    return (number if unit == last else level), unit
+
+
+def _trend(clause: Clause, *, named: bool) -> str:
+    found = clause.findings[0]
+    axis, groups = found.axis, found.groups
+    levels = [clause.about(group) for group in groups]
+    first, last = groups[0][0], groups[-1][0]
+    verb = "grows" if found.ratio > 1 else "falls"
+    at_last = axis_words.at(axis, last, named=True)
+    if found.bends:
+        upto = axis_words.at(axis, groups[1][0], named=named).removeprefix("at ")
+        return f"stays at {levels[0]} up to {upto} and {verb} to {levels[2]} {at_last}"
+    if len(groups) == 2:
+        at_first = axis_words.at(axis, first, named=named)
+        return f"{verb} from {levels[0]} {at_first} to {levels[1]} {at_last}"
+    inner = groups[1][0]
+    word = "highest" if found.values(groups[1])[0] > found.values(groups[0])[0] else "lowest"
+    return (
+        f"is {word} {axis_words.at(axis, inner, named=named)}: {levels[1]}, against {levels[0]} "
+        f"{axis_words.at(axis, first, named=True)} and {levels[2]} {at_last}"
+    )
+
+
+def _by(clause: Clause) -> str:
+    """How much the last group differs from the first: ``9.4 % longer``, ``3.1 times as long``."""
+    found = clause.findings[0]
+    if clause.measure.unit == "%" or len(found.groups) != 2 or found.reference is not None:
+        return ""
+    ratios = [found.ratio for found in clause.findings]
+    if 1.0 in ratios:
+        return ""
+    return by(ratios, clause.measure)
+
+
+def by(ratios: Iterable[float], measure: Measure) -> str:
+    """Ratios of two numbers in words."""
+    ratios = sorted(ratios)
+    if ratios[0] >= _FACTOR:
+        texts = [wording.significant(ratio, digits=2) for ratio in (ratios[0], ratios[-1])]
+        return f"{' to '.join(dict.fromkeys(texts))} times as {_AS.get(measure.more, 'much')}"
+    word = measure.more if ratios[-1] > 1 else measure.less
+    shares = sorted(100 * abs(ratio - 1) for ratio in ratios)
+    texts = [wording.significant(share, digits=2) for share in (shares[0], shares[-1])]
+    return f"{' to '.join(dict.fromkeys(texts))} % {word}"

@@ -1,0 +1,247 @@
+"""What a measure does along the axis that is compared, in one setting of all others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from flashcrowd.report import axis_words
+from flashcrowd.report.matters import Least
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.points import Axis, Point
+from flashcrowd.report.statistics import Estimate
+
+Differ = Callable[[int, int], bool]
+
+Kind = Literal["same", "ranked", "trend", "undecided"]
+
+#: More levels than this are told by their trend, where they are numbers in order.
+_MOST_APART = 2
+
+#: Nothing is called the same of which runs leave room for a difference of so much.
+_HOLLOW = 0.25
+
+#: So many levels without a difference are where a trend has not begun.
+_FLAT = 3
+
+_ENDS = ("first", "last")
+
+#: Groups of levels that a sentence names at most.
+_MOST_GROUPS = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came out.
+
+    Attributes:
+        measure: of what.
+        axis: what is compared.
+        kind: whether nothing that matters differs, levels are ranked, numbers follow a trend, or
+            the runs are too few to tell.
+        groups: levels of the axis that do not differ among each other, the best group first; of a
+            trend its first level, the one where it bends or turns, and its last; of the undecided
+            the two furthest.
+        points: the point of each level.
+        reference: the baseline's level, where it is better or worse than all that are ranked.
+        bends: whether a trend has three groups as nothing differs before the second.
+    """
+
+    measure: Measure
+    axis: Axis
+    kind: Kind
+    groups: tuple[tuple[int, ...], ...]
+    points: dict[int, Point]
+    reference: int | None = None
+    bends: bool = False
+
+    def values(self, group: Sequence[int]) -> list[float]:
+        """The means of a group of levels."""
+        found = [self.measure.at(self.points[level]) for level in group]
+        return [each.mean for each in found if each is not None]
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The mean of the first group and of the last."""
+        first, last = (self.values(self.groups[i]) for i in (0, -1))
+        return math.fsum(first) / len(first), math.fsum(last) / len(last)
+
+    @property
+    def ratio(self) -> float:
+        """The last group over the first; 1 where there is none."""
+        first, last = self.ends
+        return last / first if first and last else 1.0
+
+    @property
+    def effect(self) -> float:
+        """How far apart the furthest means are, as the logarithm of their ratio."""
+        means = self.values(self.levels)
+        low, high = min(means), max(means)
+        return math.log(high / low) if low > 0 else (math.inf if high > 0 else 0.0)
+
+    @property
+    def change(self) -> Estimate | None:
+        """Between the two of its levels that differ most."""
+        means = {level: self.values([level])[0] for level in self.levels}
+        low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+        return between(self.measure, self.points[high], self.points[low])
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """The fewest and the most runs behind a number of it."""
+        counts = [len(self.measure.runs_of(self.points[level])) for level in self.levels]
+        return min(counts), max(counts)
+
+    @property
+    def levels(self) -> list[int]:
+        """All levels that it names."""
+        return [level for group in self.groups for level in group]
+
+
+def finding(
+    measure: Measure,
+    least: Least,
+    better: str,
+    axis: Axis,
+    levels: dict[int, Point],
+    baseline: int | None = None,
+) -> Finding | None:
+    """What a measure does over some levels of an axis; `None` if less than two can be compared.
+
+    Args:
+        measure: what is compared.
+        least: which differences matter.
+        better: whether "less" or "more" is, or nothing is known of that.
+        axis: the axis.
+        levels: the point of each of its levels.
+        baseline: the level with which the others are compared.
+    """
+    kept = dict(sorted(_comparable(measure, levels)))
+    means = {level: known.mean for level in kept if (known := measure.at(kept[level]))}
+    if len(means) < 2:
+        return None
+
+    def found(kind: Kind, groups: Sequence[Sequence[int]]) -> Finding:
+        return Finding(measure, axis, kind, tuple(map(tuple, groups)), kept)
+
+    def differ(one: int, other: int) -> bool:
+        return least.matters(means[one], means[other]) and _clear(measure, kept[one], kept[other])
+
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    if not least.matters(means[low], means[high]):
+        hollow = _room(measure, kept[low], kept[high]) > max(
+            _HOLLOW * abs(means[low]), 2 * least.beside(means[low], means[high])
+        )
+        return found("undecided", [[low], [high]]) if hollow else found("same", [list(means)])
+    if not _clear(measure, kept[low], kept[high]):
+        return found("undecided", [[low], [high]])
+    if len(means) > _MOST_APART and axis_words.is_ordered(axis):
+        order = list(means)
+        turning = _turning(order, means, differ)
+        if not turning:
+            return found("same", [order])
+        bend = _bend(order, differ) if len(turning) == len(_ENDS) else None
+        if bend is not None:
+            return replace(found("trend", [[order[0]], [bend], [order[-1]]]), bends=True)
+        return found("trend", turning)
+    ranked = sorted(means, key=means.__getitem__, reverse=better == "more")
+    if not better and ranked[-1] == min(means):
+        ranked.reverse()  # neither is better: the baseline, which is first, comes first
+    groups = _groups(ranked, differ)
+    if len(groups) == 1:  # only the furthest differ
+        groups = [group for group in (ranked[:1], ranked[1:-1], ranked[-1:]) if group]
+    apart = [baseline] in (groups[0], groups[-1]) and len(ranked) > _MOST_GROUPS
+    rest = _groups([level for level in ranked if level != baseline], differ)
+    if baseline is not None and apart and len(rest) > 1:
+        return replace(found("ranked", _most(rest)), reference=baseline)
+    return found("ranked", _most(groups))
+
+
+def _comparable(measure: Measure, levels: dict[int, Point]) -> Iterator[tuple[int, Point]]:
+    """Levels of which no comparison says what only the missing may have made."""
+    whole = {
+        level: point
+        for level, point in levels.items()
+        if measure.at(point) is not None and not measure.lacking(point)
+    }
+    # Those of which least is missing first: of the others only what they show all the same.
+    kept: dict[int, Point] = {}
+    for level in sorted(whole, key=lambda it: (round(measure.missing(whole[it]), 3), it)):
+        if all(_fair(measure, whole[level], other) for other in kept.values()):
+            kept[level] = whole[level]
+            yield level, whole[level]
+
+
+def _fair(measure: Measure, one: Point, other: Point) -> bool:
+    if not (measure.lacks(one, other) or measure.lacks(other, one)):
+        return True
+    change = between(measure, one, other)
+    return change is not None and measure.is_fair(change, one, other)
+
+
+def between(measure: Measure, one: Point, other: Point) -> Estimate | None:
+    """How much larger one point is than another, in the measure's unit, as the ratio has it.
+
+    What chance does to both runs of a pair multiplies both numbers, so the ratio is known best.
+    """
+    ratio, base = measure.change(one, other), measure.at(other)
+    if ratio is None or base is None or base.mean <= 0:
+        return measure.change(one, other, relative=False)
+    return ratio.scaled(base.mean)
+
+
+def _clear(measure: Measure, one: Point, other: Point) -> bool:
+    """Whether two points differ beyond doubt; single runs are samples, and say so elsewhere."""
+    change = between(measure, one, other)
+    return change is not None and (change.is_clear or change.is_sample)
+
+
+def _room(measure: Measure, one: Point, other: Point) -> float:
+    """The largest difference that the runs leave room for."""
+    change = between(measure, one, other)
+    if change is None or change.low is None or change.high is None:
+        return 0.0
+    return max(abs(change.low), abs(change.high))
+
+
+def _turning(order: list[int], means: dict[int, float], differ: Differ) -> list[list[int]]:
+    """First and last level of a trend, and between them where it turns; empty if it has none.
+
+    A level within the ends is where it turns if it differs from both of them, to one side.
+    """
+    first, last = order[0], order[-1]
+    for extreme in (min, max):
+        inner = extreme(order[1:-1], key=means.__getitem__)
+        beyond = extreme(means[first], means[last], means[inner]) == means[inner]
+        if beyond and differ(inner, first) and differ(inner, last):
+            return [[first], [inner], [last]]
+    return [[first], [last]] if differ(first, last) else []
+
+
+def _groups(ranked: list[int], differ: Differ) -> list[list[int]]:
+    """Neighbours that do not differ, together."""
+    groups = [[ranked[0]]]
+    for level in ranked[1:]:
+        if any(differ(level, member) for member in groups[-1]):
+            groups.append([level])
+        else:
+            groups[-1].append(level)
+    return groups
+
+
+def _most(groups: list[list[int]]) -> list[list[int]]:
+    """At most three groups: the first, the last, and all between them."""
+    if len(groups) <= _MOST_GROUPS:
+        return groups
+    return [groups[0], [level for group in groups[1:-1] for level in group], groups[-1]]
+
+
+def _bend(order: list[int], differ: Differ) -> int | None:
+    """The last of at least three levels from the first on that do not differ from it."""
+    flat = 1
+    while flat < len(order) - 1 and not differ(order[0], order[flat]):
+        flat += 1
+    return order[flat - 1] if flat >= _FLAT else None
