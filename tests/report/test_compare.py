@@ -80,17 +80,22 @@ def test_a_narrow_terminal_keeps_points_folders_numbers_and_verdicts(
 def test_the_margin_decides(two: list[Side]) -> None:
     found = compare_sides(two, margin=0.01)
     assert {p.found.words for p in found.pairs(found.measures[0])} == {"different"}
-    assert "different at all 6 points, +2.0 %" in found.answer()[0]
+    assert found.answer()[0] == (
+        "Download time is 2.0 % longer in new than in old at all 6 points (6 runs per point)."
+    )
 
 
 def test_terminal_and_page_say_the_same(two: list[Side], built: Page, tmp_path: Path) -> None:
     found = compare_sides(two)
     text = shown(found)
-    assert "Mean download time: new against old: equivalent within 5 % at all 6 points" in text
+    answer = (
+        "Download time is the same within 5 % in new as in old at all 6 points (6 runs per point)."
+    )
+    assert answer in text
     assert "200 ms" in text
     saved = found.write(tmp_path).read_text(encoding="utf-8")
     said = saved.replace("\u00a0", " ")
-    assert "Mean download time: new against old: equivalent within 5 % at all 6 points" in said
+    assert answer in said
     assert "two one-sided tests at the level of 5 % each" in said
     assert (tmp_path / "figures" / "completion-1.svg").exists()
     assert (tmp_path / "figures" / "durations-1.svg").exists()

@@ -187,7 +187,7 @@ def _doubt(what: str, spread: Sequence[float], runs: tuple[int, int], per: str) 
     least, most = runs
     if most == 1:
         return f" (one run{per}: a sample)"
-    count = f"{least} runs{per}" if least == most else f"{least} to {most} runs{per}"
+    count = f"{wording.counts(least, most)}{per}"
     widest = max(spread)
     if least == 1 or not math.isfinite(widest):
         return f" ({count})"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flashcrowd.report import lacking, wording
+from flashcrowd.report.clause_words import by
+from flashcrowd.report.clauses import subject
 from flashcrowd.report.compare_pairs import Pair, Pairs
 from flashcrowd.report.measures import Measure
 
@@ -23,44 +25,65 @@ def sentences(comparison: Pairs) -> list[str]:
 
 
 def _sentence(comparison: Pairs, measure: Measure, name: str, pairs: Sequence[Pair]) -> str:
+    """What is different first, then what is the same, then what is open; at how many points."""
     first = comparison.sides[0].name
-    head = wording.sentence(measure.name)
-    if len(pairs) == 1:
-        return f"{head}: {name} against {first}: {_single(pairs[0])}."
     parts = []
     for verdict in ("different", "equivalent", "undecided"):
         chosen = [pair for pair in pairs if pair.found.verdict == verdict]
         if chosen:
-            where = _where(comparison, chosen, len(pairs))
-            parts.append(f"{chosen[0].found.words} {where}{_range(chosen)}")
-    return f"{head}: {name} against {first}: {'; '.join(parts)}."
+            both = "" if parts else _in(verdict, name, first)
+            words = _VERDICTS[verdict](comparison, measure, chosen)
+            parts.append(f"{words}{both}{_where(comparison, chosen, len(pairs))}")
+    return wording.sentence(f"{subject(measure)} is {wording.listed(parts)}{_runs(pairs)}.")
 
 
-def _single(pair: Pair) -> str:
-    change = pair.found.change
-    if change is None:
-        return pair.found.words
-    return f"{pair.found.words}, {wording.per_cent(change)}"
+def _in(verdict: str, name: str, first: str) -> str:
+    """Of which folders a verdict is."""
+    if verdict == "undecided":
+        return f" between {name} and {first}"
+    return f" in {name} {'than' if verdict == 'different' else 'as'} in {first}"
+
+
+def _range(_: Pairs, measure: Measure, pairs: Sequence[Pair]) -> str:
+    """From the smallest change to the largest: ``8.1 to 12 % longer``."""
+    changes = [pair.found.change.mean for pair in pairs if pair.found.change is not None]
+    if not changes:
+        return "different"
+    if min(changes) < 0 < max(changes):
+        return f"{by([1 + min(changes)], measure)} to {by([1 + max(changes)], measure)}"
+    return by([1 + change for change in changes], measure)
+
+
+_VERDICTS: dict[str, Callable[[Pairs, Measure, Sequence[Pair]], str]] = {
+    "different": _range,
+    "equivalent": lambda comparison, *_: f"the same within {100 * comparison.margin:.3g} %",
+    "undecided": lambda *_: "undecided for lack of runs",
+}
+"""What is said of points with one verdict."""
 
 
 def _where(comparison: Pairs, chosen: Sequence[Pair], count: int) -> str:
+    if count == 1:
+        return ""
     if len(chosen) == count:
-        return f"at all {count} points"
-    where = f"at {len(chosen)} of {count} points"
-    if len(chosen) <= 3:
+        return f" at all {count} points"
+    where = f" at {len(chosen)} of {count} points"
+    if len(chosen) <= _NAMED:
         where += f" ({'; '.join(comparison.setting(pair.point) for pair in chosen)})"
     return where
 
 
-def _range(pairs: Sequence[Pair]) -> str:
-    """From the smallest change to the largest."""
-    means = [pair.found.change.mean for pair in pairs if pair.found.change is not None]
-    if not means:
+_NAMED = 2
+"""Points that are named; more are counted."""
+
+
+def _runs(pairs: Sequence[Pair]) -> str:
+    """How many runs of each folder were compared at a point."""
+    counts = sorted(pair.found.change.n for pair in pairs if pair.found.change is not None)
+    if not counts:
         return ""
-    if not any(means):
-        return ": the means are the same"
-    low, high = (f"{wording.number(100 * m, 1, sign=True)} %" for m in (min(means), max(means)))
-    return f", {low}" if low == high else f", {low} to {high}"
+    per = "" if len(pairs) == 1 else " per point"
+    return f" ({wording.counts(counts[0], counts[-1])}{per})"
 
 
 def tally(pairs: Sequence[Pair]) -> str:

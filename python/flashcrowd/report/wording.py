@@ -139,6 +139,11 @@ def count(amount: int, singular: str, plural: str | None = None) -> str:
     return f"{number(amount, 0)} {noun}"
 
 
+def counts(least: int, most: int) -> str:
+    """From so many runs to so many: ``5 runs``, ``5 to 8 runs``."""
+    return count(most, "run") if least == most else f"{least} to {most} runs"
+
+
 _UNIT = r"%|(?:[mµu]?s|min|h|(?:[kKMG]i?)?B(?:/s)?|[kMG]?bit/s)\b"
 _TOGETHER = re.compile(rf"(?<=\d) (?={_UNIT})|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)")
 
