@@ -115,7 +115,7 @@ METRICS = (
     ),
     Metric(
         "disk use", "origin", "%", "Share of the time in which the disk had something to do.",
-        many=False, better="less", matters=_LOST,
+        many=False, better="less", matters=_LOST, most=100.0,
     ),
     Metric(
         "disk cost", "origin", "units", "What the requests to the disk cost, in units of `price`.",

@@ -1,5 +1,7 @@
 """Columns of means have one number of decimals, and answers name what is like the baseline."""
 
+import re
+
 import pytest
 
 from flashcrowd.report import wording
@@ -21,7 +23,7 @@ def sample(*values: float) -> Estimate:
         ((51.2, 52.4, 515.76), 1),
         ((0.0, 0.0), 0),
         ((), 0),
-        ((1e9, 2e9), 0),
+        ((1e9, 2e9), -6),
         ((1e-9, 3e-9), 4),
     ],
 )
@@ -37,9 +39,10 @@ def test_no_column_has_more_digits_than_any_of_its_means_deserves() -> None:
 
 
 def test_an_interval_is_as_long_as_it_takes_to_tell_its_ends_apart() -> None:
+    assert wording.interval(sample(15.1, 15.12, 15.13), places=0) == "[15.1, 15.2]"
     narrow = sample(151.1600, 151.1606, 151.1612)
-    assert wording.interval(narrow, places=1) == "[151.159, 151.162]"
     assert wording.mean(narrow, places=1) == "151.2"
+    assert wording.interval(narrow, places=1) == "± < 0.1"
     assert wording.interval(sample(1.0, 2.0, 3.0), places=1) == "[\N{MINUS SIGN}0.5, 4.5]"
     assert wording.interval(sample(2.0, 2.0), places=1) == wording.ALL_EQUAL
 
@@ -47,7 +50,41 @@ def test_an_interval_is_as_long_as_it_takes_to_tell_its_ends_apart() -> None:
 @pytest.mark.parametrize(
     ("ratios", "text"),
     [((0.0831, 0.0832, 0.0833), "+8.32 %"), ((0.831, 0.832, 0.8331), "+83.2 %"),
-     ((8.31, 8.32, 8.33), "+832 %")],
+     ((1.31, 1.32, 1.33), "2.3 times"), ((18.45, 18.46, 18.47), "19 times")],
 )  # fmt: skip
-def test_a_change_has_three_digits_at_most(ratios: tuple[float, ...], text: str) -> None:
+def test_a_change_has_three_digits_at_most_and_is_a_factor_from_a_doubling_up(ratios: tuple[float, ...], text: str) -> None:
     assert wording.change(sample(*ratios))[0] == text
+
+
+@pytest.mark.parametrize(
+    "value", [8.5220, 1073.623, 12_345.6, 0.012_345_6, 99.996, 2.0, 1e9, 151.1606]
+)
+def test_no_number_has_more_than_four_significant_digits(value: float) -> None:
+    for found in (sample(value), sample(value * 0.99999, value, value * 1.00001)):
+        for text in (wording.mean(found), wording.interval(found), wording.plain(value)):
+            for number in re.findall(r"[\d.\u202f]+", text):
+                digits = number.replace("\u202f", "").replace(".", "").lstrip("0")
+                assert len(digits.rstrip("0") or digits) <= 4, text
+
+
+def test_a_small_mean_of_a_column_keeps_two_digits() -> None:
+    assert wording.mean(sample(4.21, 4.22, 4.23), places=0) == "4.2"
+    assert wording.mean(sample(42.1, 42.2, 42.3), places=0) == "42"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [((2453.0,), ("min", 1 / 60)), ((2453.0, 30.0), ("s", 1.0)), ((599.0,), ("s", 1.0)),
+     ((90_000.0, 4000.0), ("h", 1 / 3600)), ((), ("s", 1.0))],
+)  # fmt: skip
+def test_a_column_of_more_than_600_seconds_is_read_in_minutes(
+    values: tuple[float, ...], expected: tuple[str, float]
+) -> None:
+    assert wording.readable("s", values) == pytest.approx(expected)
+    assert wording.readable("ms", values) == ("ms", 1.0)
+
+
+def test_a_sentence_has_minutes_instead_of_thousands_of_seconds() -> None:
+    assert wording.with_interval(sample(2452.0, 2453.0, 2454.0), "s") == (
+        "40.88 min [40.84, 40.92], n = 3"
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.report import wording
-from flashcrowd.report.blocks import Cell, Table
+from flashcrowd.report import columns, wording
+from flashcrowd.report.blocks import Table
 from flashcrowd.report.listings import explained
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
@@ -21,20 +21,19 @@ def listing(
     folded: bool = False,
 ) -> Table:
     """Means over the runs of every point, called as `described` says, with their intervals."""
-    body: list[list[str | Cell]] = []
+    body: list[columns.Row] = []
     for point in study.points.points:
         found = [measure.at(point) for measure in measures]
         counts = {one.n for one in found if one is not None}
         if not counts:
             continue
-        row: list[str | Cell] = [described(study, point), wording.runs(max(counts))]
-        row += [
-            "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
-        ]
-        body.append(row)
+        body.append([described(study, point), wording.runs(max(counts)), *found])
     units = [f" ({measure.unit})" if measure.unit else "" for measure in measures]
     header = [
         "", "runs", *(f"{m.name}{unit}" for m, unit in zip(measures, units, strict=True)),
     ]  # fmt: skip
-    caption = f"{what}Means over runs with 95 % intervals. {explained(measures)}".strip()
-    return Table(header, body, caption, frozenset({0}), folded=folded or len(body) > 14)
+    names = wording.sentence(wording.listed([measure.name for measure in measures]))
+    caption = f"{what or f'{names}. '}Means over runs with 95 % intervals. {explained(measures)}"
+    return columns.table(
+        header, body, caption.strip(), frozenset({0}), folded=folded or len(body) > 14
+    )

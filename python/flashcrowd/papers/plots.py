@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import canvas, key
+from flashcrowd.report.canvas import canvas, key, logarithmic
+from flashcrowd.report.figure_data import Series
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.style import QUIET, looks
 
@@ -41,6 +42,7 @@ class Panel:
         curves: what it shows.
         marks: ordinates that the paper gives, each with a word.
         log: axes with a logarithmic scale: any of `x` and `y`.
+        at: abscissae worth a vertical line.
     """
 
     title: str
@@ -49,6 +51,7 @@ class Panel:
     curves: Sequence[Curve]
     marks: Sequence[tuple[float, str]] = ()
     log: str = ""
+    at: Sequence[float] = ()
 
 
 def against(
@@ -80,6 +83,12 @@ def against(
             for curve in panel.curves:
                 look = styles[curve.label]
                 low, high = _range(curve.found) if runs else ends(curve.found)
+                drawing.note(
+                    Series(
+                        axes, curve.label, list(curve.x), [one.mean for one in curve.found],
+                        low, high, [one.n for one in curve.found],
+                    )
+                )  # fmt: skip
                 axes.fill_between(curve.x, low, high, color=look.color, alpha=0.2, linewidth=0)
                 axes.plot(
                     curve.x, [one.mean for one in curve.found], color=look.color,
@@ -93,11 +102,13 @@ def against(
             if any(curve.found for curve in panel.curves):
                 for value, word in panel.marks:
                     mark(axes, value, word)
+                for place in panel.at:
+                    axes.axvline(place, color=QUIET, linewidth=0.8, linestyle=(0, (5, 2)), zorder=0)
                 _scales(axes, panel)
             else:
                 _leave_empty(axes)
         key(drawing)
-        svg = drawing.svg()
+        svg = drawing.svg(logarithmic=not any("y" in panel.log for panel in panels))
     return Figure(slug, svg, caption, caption.split(". ")[0])
 
 
@@ -119,11 +130,7 @@ def _scales(axes: Axes, panel: Panel) -> None:
     found = [one for curve in panel.curves for one in curve.found]
     if "y" in panel.log and found:
         low, high = min(one.minimum for one in found), max(one.maximum for one in found)
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.3, high * 1.3)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        logarithmic(axes, low, high)
     else:
         axes.set_ylim(bottom=0)
 
@@ -138,9 +145,15 @@ def mark(axes: Axes, value: float, word: str) -> None:
 
 
 def ends(found: Sequence[Estimate]) -> tuple[list[float], list[float]]:
-    """Lower and upper ends of the intervals, which hold the mean; of a run the number itself."""
+    """Lower and upper ends of the intervals, which hold the mean.
+
+    Of two runs the runs themselves, of one the number itself.
+    """
     low = [one.mean if one.low is None else min(one.low, one.mean) for one in found]
     high = [one.mean if one.high is None else max(one.high, one.mean) for one in found]
+    for place, one in enumerate(found):
+        if one.n == 2:
+            low[place], high[place] = one.minimum, one.maximum
     return low, high
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -48,11 +48,13 @@ class Cell:
         text: what it says.
         small: an interval or another addition.
         mark: empty, ``good``, ``bad``, ``open`` or ``none``; never the only carrier of a meaning.
+        target: anchor of the page that the text leads to; empty for none.
     """
 
     text: str
     small: str = ""
     mark: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,16 @@ class Svg:
     Attributes:
         wide: for screens and paper; what stands in the file of a figure.
         narrow: the same laid out for phones; empty if `wide` can be read there, too.
+        log: both with a logarithmic ordinate, where that shows more; else empty.
+        data: the numbers of the drawing as CSV; empty if it shows none.
+        printed: the drawing in another format or width, by the suffix of its file.
     """
 
     wide: str
     narrow: str = ""
+    log: tuple[str, str] | tuple[()] = ()
+    data: str = ""
+    printed: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,18 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Drawing
 from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import FixedLocator, FuncFormatter, ScalarFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullLocator,
+    ScalarFormatter,
+)
 
-from flashcrowd.report import style
+from flashcrowd.report import figure_data, printing, series_marks, style
 from flashcrowd.report.blocks import Svg
+from flashcrowd.report.figure_data import Series
+from flashcrowd.report.printing import Printing
 
 #: Width of a figure in inches: one column of a page, legible in one column of a paper.
 WIDTH = 6.8
@@ -39,7 +47,10 @@ _LEGEND_LINE = 0.17
 #: Corners of a line that deviate by less than this, in pixels of 1/72 inch, are left out there.
 _NARROW_SIMPLIFY = 0.8
 
-_FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
+#: Up to this width, in inches, panels stand below each other.
+_STACKED = 4.6
+
+_FONTS = "DejaVu Sans, Verdana, Segoe UI, Helvetica, Arial, sans-serif"
 
 
 @dataclass(frozen=True)
@@ -53,41 +64,93 @@ class _Key:
 
 
 class Canvas:
-    """A drawing in progress: panels, and tips shown when the pointer rests on something."""
+    """A drawing in progress: panels, their numbers, and tips where the pointer rests."""
 
     def __init__(self, drawing: Drawing, panels: list[Axes]) -> None:
         self.drawing = drawing
         self.panels = panels
         self._tips: list[str] = []
         self._key: _Key | None = None
+        self._series: list[Series] = []
 
     def tip(self, artist: Artist, text: str) -> None:
         """Show `text` where the pointer rests on `artist`."""
         artist.set_gid(f"tip-{len(self._tips)}")
         self._tips.append(text)
 
+    def note(self, series: Series) -> None:
+        """The numbers of a line, for the file of the figure's data."""
+        self._series.append(series)
+
     def key(self, handles: list[Artist], labels: list[str], title: str, columns: int) -> None:
         """One legend for all panels, above them."""
         self._key = _Key(handles, labels, title, columns)
 
-    def svg(self) -> Svg:
-        """The drawing as SVG text, without an XML declaration, for screens and for phones."""
-        wide = self._text(WIDTH)
-        for number, tip in enumerate(self._tips):
-            wide = wide.replace(
-                f'<g id="tip-{number}">',
-                f'<g id="tip-{number}"><title>{html.escape(tip)}</title>',
-                1,
-            )
-        _stack(self.drawing)
-        narrow = re.sub(r' id="tip-\d+"', "", self._text(NARROW))
-        return Svg(wide, re.sub(r' d="[^"]*"', _coarse, narrow))
+    def svg(self, *, logarithmic: bool = False) -> Svg:
+        """The drawing as SVG text, without an XML declaration, for screens and for phones.
 
-    def _text(self, width: float) -> str:
-        """The SVG, with labels and a legend for a figure of this width."""
+        Args:
+            logarithmic: also with a logarithmic ordinate, if its numbers span more than a decade.
+        """
+        data = figure_data.text(self._series, self.panels)
+        series_marks.mark(self.panels, self._key.labels if self._key else [])
+        logarithmic = logarithmic and figure_data.spans_decades(self._series)
+        how = printing.wanted()
+        wide = self._text(WIDTH)
+        log = self._logarithmic(WIDTH) if logarithmic else ""
+        printed = self._printed(how) if how and (how.width or WIDTH) > _STACKED else {}
+        self.drawing.set_figwidth(WIDTH)
+        _stack(self.drawing)
+        narrow = self._narrow(self._text(NARROW))
+        if how and not printed:
+            printed = self._printed(how)
+        both = (log, self._narrow(self._logarithmic(NARROW))) if logarithmic else ()
+        return Svg(wide, narrow, both, data, printed)
+
+    def _narrow(self, text: str) -> str:
+        """A drawing for phones: it has no tips, and its paths are as exact as its pixels."""
+        text = re.sub(r' id="tip-\d+"|<title>[^<]*</title>', "", text)
+        return re.sub(r' d="[^"]*"', _coarse, text)
+
+    def _logarithmic(self, width: float) -> str:
+        """The drawing with logarithmic ordinates; as it was afterwards."""
+        limits = [panel.get_ylim() for panel in self.panels]
+        for panel in self.panels:
+            values = [float(y) for each in self._series if each.panel is panel for y in each.y]
+            logarithmic(panel, min(values, default=1.0), max(values, default=10.0))
+        text = self._text(width)
+        for panel, (bottom, top) in zip(self.panels, limits, strict=True):
+            panel.set_yscale("linear")
+            panel.set_ylim(bottom, top)
+        return text
+
+    def _printed(self, how: Printing) -> dict[str, bytes]:
+        """The drawing in the format and width that are asked for."""
+        width, height = (float(side) for side in self.drawing.get_size_inches())
+        chosen = how.width or WIDTH
+        rows = max(1, round(height / _NARROW_HEIGHT)) if chosen <= _STACKED else 1
+        self.drawing.set_size_inches(chosen, min(height, rows * max(0.75 * chosen, 1.6)))
+        if how.format == "svg":
+            found = self._text(chosen, ", ".join(how.fonts)).encode()
+        else:
+            self._laid_out(chosen)
+            legends = self._legend(chosen)
+            dpi = self.drawing.get_dpi()
+            found = printing.printed(self.drawing, how.format)
+            self.drawing.set_dpi(dpi)
+            for legend in legends:
+                legend.remove()
+        self.drawing.set_size_inches(width, height)
+        return {how.format: found}
+
+    def _laid_out(self, width: float) -> None:
         for panel in self.panels:
             _wrap(panel, width / _columns(self.drawing))
             _turn(panel, width / _columns(self.drawing))
+
+    def _text(self, width: float, fonts: str = _FONTS) -> str:
+        """The SVG, with labels and a legend for a figure of this width."""
+        self._laid_out(width)
         legends = self._legend(width)
         sink = io.StringIO()
         FigureCanvasSVG(self.drawing).print_svg(sink, metadata={"Date": None, "Creator": None})
@@ -96,7 +159,17 @@ class Canvas:
         text = sink.getvalue()
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-        text = text.replace("font-family: 'DejaVu Sans', sans-serif", f"font-family: {_FONTS}")
+        # One font for the whole drawing, which whoever places it can replace.
+        text = re.sub(r" font-family: [^;\"]*;", "", text)
+        text = text.replace("<svg ", f'<svg font-family="{fonts}" ', 1)
+        for number, tip in enumerate(self._tips):
+            text = re.sub(
+                rf'(<g (?:id="tip-{number}"|id="tip-{number}-series-\d+")>)',
+                lambda found, tip=tip: f"{found[1]}<title>{html.escape(tip)}</title>",
+                text,
+                count=1,
+            )
+        text = series_marks.classed(text)
         return re.sub(r"(\d+\.\d\d)\d{3,}(?![^<>]*</text>)", r"\1", text)
 
     def _legend(self, width: float) -> list[Artist]:
@@ -115,6 +188,7 @@ class Canvas:
             handlelength=2.6,
             columnspacing=1.4,
         )
+        series_marks.mark_key(legend)
         lines = -(-len(self._key.labels) // columns) + bool(self._key.title)
         if width < WIDTH:
             height = float(self.drawing.get_figheight())
@@ -140,7 +214,9 @@ def canvas(
         sharex: all panels have one abscissa.
         sharey: all panels have one ordinate.
     """
-    with rc_context(style.RC):  # pyright: ignore[reportArgumentType]
+    how = printing.wanted()
+    fonts = {"font.sans-serif": how.fonts} if how else {}
+    with rc_context({**style.RC, **fonts}):  # pyright: ignore[reportArgumentType]
         drawing = Drawing(figsize=(WIDTH, height * rows), layout="constrained")
         grid = drawing.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         yield Canvas(drawing, list(grid.flat))
@@ -171,6 +247,16 @@ def from_zero(values: list[float]) -> bool:
         return True
     least, most = min(values), max(values)
     return least < 0.75 * most or most - least < 0.005 * most
+
+
+def logarithmic(panel: Axes, least: float, most: float) -> None:
+    """A logarithmic ordinate for values from `least` (> 0) to `most`, its numbers written out."""
+    panel.set_yscale("log", nonpositive="clip")
+    panel.set_ylim(least / 1.3, most * 1.3)
+    subs = (1.0, 2.0, 5.0) if most < 1000 * least else (1.0,)
+    panel.yaxis.set_major_locator(LogLocator(subs=subs))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.yaxis.set_minor_locator(NullLocator())
 
 
 def per_cent(panel: Axes) -> None:
@@ -244,7 +330,7 @@ def _wrap(panel: Axes, width: float) -> None:
     across = max(16, int(11 * width) - 3)
     panel.set_title(_lines(panel.get_title(loc="left"), across))
     panel.set_xlabel(_lines(panel.get_xlabel(), across * 6 // 5))
-    panel.set_ylabel(_lines(panel.get_ylabel(), max(16, int(13 * height) - 4)))
+    panel.set_ylabel(_lines(panel.get_ylabel(), max(16, int(13 * (height - 1.0)))))
 
 
 def _lines(text: str, longest: int) -> str:

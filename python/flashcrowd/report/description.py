@@ -37,7 +37,7 @@ def lead(points: Points) -> str:
     swept = [axis for axis in points.axes if len(axis.levels) > 1]
     product = " × ".join(f"{len(axis.levels)} of {axis.name}" for axis in swept)
     what = wording.count(len(points.points), "point") + (f" ({product})" if swept else "")
-    return f"{what}, {wording.count(len(points.runs), 'run')} in all, {points.count()} a point."
+    return f"{what}, {wording.count(len(points.runs), 'run')} in all, {points.per_point()}."
 
 
 def question(study: Mapping[str, Any]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from flashcrowd.report import source, wording
+from flashcrowd.report import columns, source, wording
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
@@ -22,7 +23,7 @@ from flashcrowd.report.sweep_values import shown
 _MOST_ROWS = 25
 
 #: What is said of how observations spread.
-_SPREAD = ("mean", "median", "p5", "p95", "p99")
+SPREAD = ("mean", "median", "p5", "p95", "p99")
 
 #: Of links and files so many are shown at each point.
 _MOST_NAMES = 12
@@ -31,22 +32,27 @@ _MOST_NAMES = 12
 def of_headline(headline: Headline, points: Points, measures: Sequence[Measure]) -> Table:
     """Measures side by side, each with its change, a row a point."""
     header = [*_headings(points), "runs"]
-    changed = {measure.name for measure in measures if headline.compares(measure)}
+    added: list[Sequence[str | Cell]] = []
     for measure in measures:
-        header.append(f"{measure.name} ({measure.unit})")
-        if measure.name in changed:
+        found = columns.of_measure(measure, points.points)
+        unit, shown_in = columns.scaled(measure.unit, found)
+        header.append(columns.heading(measure.name, unit))
+        added.append(columns.cells(shown_in))
+        if headline.compares(measure):
             header.append("change")
-    places = {measure.name: measure.places(points.points) for measure in measures}
-    rows: list[list[str | Cell]] = []
-    for point in points.points:
-        row: list[str | Cell] = [*_values(points, point), _count(point, counted(point, measures))]
-        for measure in measures:
-            row.append(_estimate(measure.at(point), places[measure.name]))
-            if measure.name in changed:
-                row.append(_change(headline, measure, point))
-        rows.append(row)
-    caption = f"{_over(points)}{_against(headline)} {explained(measures)}"
-    return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
+            added.append(_changes(headline, measure, points))
+    rows: list[list[str | Cell]] = [
+        [*_values(points, point), _count(point, counted(point, measures)), *cells]
+        for point, *cells in zip(points.points, *added, strict=True)
+    ]
+    caption = f"{_named_measures(measures)}. {_over(points)}{_against(headline)} "
+    caption += explained(measures)
+    return Table(header, rows, caption.strip(), _words(points), folded=len(rows) > _MOST_ROWS)
+
+
+def _named_measures(measures: Sequence[Measure]) -> str:
+    """What the table shows, in so many words as its columns."""
+    return wording.sentence(wording.listed([measure.name for measure in measures]))
 
 
 def of_parts(headline: Headline, points: Points, parts: Mapping[str, Measure]) -> Table:
@@ -80,20 +86,21 @@ def _inside(note: str) -> str:
 
 def of_measure(headline: Headline, measure: Measure, points: Points) -> Table:
     """Mean, interval, range and change of one measure, a row a point; folded."""
-    header = [*_headings(points), "runs", f"mean ({measure.unit})", "smallest to largest run"]
+    found = columns.of_measure(measure, points.points)
+    unit, shown_in = columns.scaled(measure.unit, found)
+    header = [*_headings(points), "runs", columns.heading("mean", unit), "smallest to largest run"]
+    means = [
+        Cell("no complete run", mark="bad") if cell.text == columns.NONE else cell
+        for cell in columns.cells(shown_in)
+    ]
+    added: list[Sequence[str | Cell]] = [means, columns.ranges(shown_in)]
     if headline.baseline:
         header.append("change")
-    rows: list[list[str | Cell]] = []
-    for point in points.points:
-        found = measure.at(point)
-        row: list[str | Cell] = [*_values(points, point), _count(point, found.n if found else 0)]
-        if found is None:
-            row += [Cell("no complete run", mark="bad"), ""]
-        else:
-            row += [_estimate(found), wording.spread(found) if found.n > 1 else ""]
-        if headline.baseline:
-            row.append(_change(headline, measure, point))
-        rows.append(row)
+        added.append(_changes(headline, measure, points))
+    rows: list[list[str | Cell]] = [
+        [*_values(points, point), _count(point, mean.n if mean else 0), *cells]
+        for point, mean, *cells in zip(points.points, found, *added, strict=True)
+    ]
     caption = (
         f"{wording.sentence(measure.name)}. {measure.note} {_over(points)}{_against(headline)}"
     )
@@ -107,25 +114,25 @@ def spread(observed: Observations, points: Points) -> Table:
         names = observed.names(part)
         if len(names) > 1:
             parts += [(f"{part} {name}", observed.only(part, name)) for name in names]
-    measures = [[each.measure(s) for s in _SPREAD] for _, each in parts]
-    rows: list[list[str | Cell]] = []
+    measures = [[each.measure(s) for s in SPREAD] for _, each in parts]
+    rows: list[columns.Row] = []
     for point in points.points:
         for (name, _), of_part in zip(parts, measures, strict=True):
             found = [measure.at(point) for measure in of_part]
             count = max((each.n for each in found if each), default=0)
             who = [name] if len(parts) > 1 else []
-            row: list[str | Cell] = [*_values(points, point), *who, f"n = {count}"]
-            rows.append([*row, *map(_estimate, found)])
+            rows.append([*_values(points, point), *who, wording.runs(count), *found])
     who = ["of"] if len(parts) > 1 else []
-    unit = observed.metric.unit
-    header = [*_headings(points), *who, "runs", *(f"{name} ({unit})" for name in _SPREAD)]
+    titles = [columns.heading(name, observed.metric.unit) for name in SPREAD]
+    header = [*_headings(points), *who, "runs", *titles]
     whose = "" if observed.of in observed.metric.name else f" of {observed.of}"
     caption = (
         f"{wording.sentence(observed.metric.name)}{whose}. {observed.metric.meaning} Each number "
         "is taken in every run; means of these over the runs, their 95 % intervals below."
     )
     words = _words(points) | ({len(points.axes) or 1} if who else set())
-    return Table(header, rows, caption, frozenset(words), folded=len(rows) > _MOST_ROWS // 2)
+    folded = len(rows) > _MOST_ROWS // 2
+    return columns.table(header, rows, caption, frozenset(words), folded)
 
 
 def _over(points: Points) -> str:
@@ -141,23 +148,21 @@ def _against(headline: Headline) -> str:
     return f" Changes are against {headline.baseline.words}, in pairs of runs that share a seed."
 
 
-def _estimate(found: Estimate | None, places: int | None = None) -> Cell:
-    if found is None:
-        return Cell("–")
-    return Cell(wording.mean(found, places=places), wording.interval(found, places=places))
+def _changes(headline: Headline, measure: Measure, points: Points) -> list[str | Cell]:
+    """A column of changes against the baseline, which says that it is one."""
+    found = [
+        None if _is_baseline(headline, point) else headline.change(measure, point)
+        for point in points.points
+    ]
+    shown_in = columns.changes(found, columns.of_measure(measure, points.points))
+    return [
+        "baseline" if _is_baseline(headline, point) else cell
+        for point, cell in zip(points.points, shown_in, strict=True)
+    ]
 
 
-def _change(headline: Headline, measure: Measure, point: Point) -> str | Cell:
-    if headline.baseline is None or headline.baseline.of(point) is None:
-        return "baseline"
-    change = headline.change(measure, point)
-    if change is None:
-        return "–"
-    text, below = wording.change(change)
-    here = measure.at(point)
-    if here is not None and here.n == change.n:
-        below = below.rpartition(", n")[0]  # the row says how many runs there are
-    return Cell(text, below)
+def _is_baseline(headline: Headline, point: Point) -> bool:
+    return headline.baseline is None or headline.baseline.of(point) is None
 
 
 def _count(point: Point, counted: int) -> str | Cell:
@@ -192,7 +197,7 @@ def unchokes(rows: pa.Table, points: Points) -> Table:
     seeding = source.integers(rows, "seeding") == 1
     idle = source.strings(rows, "cause") == "idle"
     length = source.numbers(rows, "end_s") - source.numbers(rows, "start_s")
-    body: list[list[str | Cell]] = []
+    body: list[columns.Row] = []
     for point in points.points:
         ended, abrupt, lengths = [], [], []
         for run in point.good_runs:
@@ -201,14 +206,14 @@ def unchokes(rows: pa.Table, points: Points) -> Table:
             abrupt.append(float((mine & idle).sum()))
             if mine.any():
                 lengths.append(float(length[mine].mean()))
-        cells = map(_cell, (ended, abrupt, lengths))
-        body.append([*_values(points, point), f"n = {len(ended)}", *cells])
+        means = [_mean(values) for values in (ended, abrupt, lengths)]
+        body.append([*_values(points, point), wording.runs(len(ended)), *means])
     header = [*_headings(points), "runs", "unchokes ended", "of these, idle", "mean length (s)"]
     caption = (
         "Unchokes by peers that have the whole file, per run. Idle: a round of the choker came "
         "while the leecher's next request was still on its way, and the slot was taken away."
     )
-    return Table(header, body, caption, _words(points), folded=len(body) > 12)
+    return columns.table(header, body, caption, _words(points), folded=len(body) > 12)
 
 
 def rtts(rows: pa.Table, points: Points) -> Table:
@@ -216,53 +221,54 @@ def rtts(rows: pa.Table, points: Points) -> Table:
     runs = source.integers(rows, "run")
     names = source.strings(rows, "population")
     mean_ms = source.numbers(rows, "mean_s") * 1e3
-    body: list[list[str | Cell]] = []
+    body: list[columns.Row] = []
     for point in points.points:
         good = [run.run for run in point.good_runs]
         for name in dict.fromkeys(names.tolist()):
             values = mean_ms[np.isin(runs, good) & (names == name)]
-            body.append([*_values(points, point), name, f"n = {len(values)}", _cell(values)])
+            head = [*_values(points, point), name, wording.runs(len(values))]
+            body.append([*head, _mean(values)])
     header = [*_headings(points), "population", "runs", "mean estimate (ms)"]
-    caption = "TCP's smoothed round-trip time, sampled at each send; mean of a run, then of runs."
+    caption = "TCP's smoothed round-trip time, sampled at each send: means of a run, then of runs."
     words = _words(points) | {len(points.axes)}
-    return Table(header, body, caption, frozenset(words), folded=len(body) > 12)
+    return columns.table(header, body, caption, frozenset(words), folded=len(body) > 12)
 
 
 def links(rows: pa.Table, points: Points) -> Table:
     """The busiest links, a row for each point and link."""
     names = source.strings(rows, "link")
-    columns = [
-        (source.numbers(rows, "utilisation") * 100, "utilisation (%)"),
-        (source.numbers(rows, "mean_queue_delay_s") * 1e3, "queueing delay (ms)"),
-        (source.numbers(rows, "max_queue_packets"), "longest queue (packets)"),
-        (source.numbers(rows, "dropped"), "packets dropped"),
-        (source.numbers(rows, "lost"), "packets lost"),
+    shown_of = [
+        _Shown(source.numbers(rows, "utilisation") * 100, "utilisation (%)", most=100.0),
+        _Shown(source.numbers(rows, "mean_queue_delay_s") * 1e3, "queueing delay (ms)"),
+        _Shown(source.numbers(rows, "max_queue_packets"), "longest queue (packets)"),
+        _Shown(source.numbers(rows, "dropped"), "packets dropped"),
+        _Shown(source.numbers(rows, "lost"), "packets lost"),
     ]
-    busiest, kept = _first(names, columns[0][0], "busiest")
+    busiest, kept = _first(names, shown_of[0].values, "busiest")
     caption = f"Links with a rate; means over runs with 95 % intervals.{kept}"
-    return _named(rows, points, "link", (names, busiest), columns, caption)
+    return _named(rows, points, "link", (names, busiest), shown_of, caption)
 
 
 def origins(rows: pa.Table, points: Points) -> Table:
     """What content servers had in memory, a row for each point and server."""
     names = source.strings(rows, "origin")
     blocks, hits = source.numbers(rows, "blocks"), source.numbers(rows, "hits")
-    columns = [
-        (source.numbers(rows, "downloads"), "downloads"),
-        (source.numbers(rows, "sent_bytes") / 1e6, "sent (MB)"),
-        (source.numbers(rows, "read_bytes") / 1e6, "read (MB)"),
-        (hits, "hits (blocks)"),
-        (blocks - hits, "misses (blocks)"),
-        (source.numbers(rows, "evictions"), "extents evicted"),
-        (source.numbers(rows, "residence_s"), "mean residence (s)"),
+    shown_of = [
+        _Shown(source.numbers(rows, "downloads"), "downloads"),
+        _Shown(source.numbers(rows, "sent_bytes") / 1e6, "sent (MB)"),
+        _Shown(source.numbers(rows, "read_bytes") / 1e6, "read (MB)"),
+        _Shown(hits, "hits (blocks)"),
+        _Shown(blocks - hits, "misses (blocks)"),
+        _Shown(source.numbers(rows, "evictions"), "extents evicted"),
+        _Shown(source.numbers(rows, "residence_s"), "mean residence (s)"),
     ]
     caption = (
-        "Hits: blocks that were in memory when their client could take one; it waited for the "
-        "others. Residence: how long an extent had been in memory when it gave it to another one. "
-        "Means over runs with 95 % intervals."
+        "Content servers. Hits: blocks that were in memory when their client could take one; it "
+        "waited for the others. Residence: how long an extent had been in memory when it gave it "
+        "to another one. Means over runs with 95 % intervals."
     )
     return _named(
-        rows, points, "server", (names, list(dict.fromkeys(names.tolist()))), columns, caption
+        rows, points, "server", (names, list(dict.fromkeys(names.tolist()))), shown_of, caption
     )
 
 
@@ -276,18 +282,18 @@ def origin_files(rows: pa.Table, points: Points) -> Table:
     )
     sent, read = source.numbers(rows, "sent_bytes"), source.numbers(rows, "read_bytes")
     ratio = np.divide(100 * read, sent, out=np.full(len(sent), np.nan), where=sent > 0)
-    columns = [
-        (source.numbers(rows, "downloads"), "downloads"),
-        (sent / 1e6, "sent (MB)"),
-        (read / 1e6, "read (MB)"),
-        (ratio, "miss ratio (%)"),
+    shown_of = [
+        _Shown(source.numbers(rows, "downloads"), "downloads"),
+        _Shown(sent / 1e6, "sent (MB)"),
+        _Shown(read / 1e6, "read (MB)"),
+        _Shown(ratio, "miss ratio (%)"),
     ]
     hottest, kept = _first(names, sent, "most sent")
     caption = (
         "Files, the most popular is number 0. Miss ratio: bytes read for each byte sent. "
         f"Means over runs with 95 % intervals.{kept}"
     )
-    return _named(rows, points, "file", (names, hottest), columns, caption)
+    return _named(rows, points, "file", (names, hottest), shown_of, caption)
 
 
 def _first(names: np.ndarray, by: np.ndarray, called: str) -> tuple[list[str], str]:
@@ -298,30 +304,46 @@ def _first(names: np.ndarray, by: np.ndarray, called: str) -> tuple[list[str], s
     return first, f" The {len(first)} {called} of {len(distinct)}." if lack else ""
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A column of a table: its values, a row a row of the table, and what they are.
+
+    Attributes:
+        values: the values.
+        title: what they are, with their unit.
+        most: what none can be above; none is below zero.
+    """
+
+    values: np.ndarray
+    title: str
+    most: float = math.inf
+
+
 def _named(
     rows: pa.Table,
     points: Points,
     what: str,
     named: tuple[np.ndarray, Sequence[str]],
-    columns: Sequence[tuple[np.ndarray, str]],
+    shown_of: Sequence[_Shown],
     caption: str,
 ) -> Table:
     """Means over runs, a row for each point and each name; folded. Nulls are left out."""
     runs, (names, shown_names) = source.integers(rows, "run"), named
-    body: list[list[str | Cell]] = []
+    body: list[columns.Row] = []
     for point in points.points:
         good = [run.run for run in point.good_runs]
         for name in shown_names:
             chosen = np.isin(runs, good) & (names == name)
-            cells = [_cell(values[chosen & ~np.isnan(values)]) for values, _ in columns]
-            body.append([*_values(points, point), name, f"n = {int(chosen.sum())}", *cells])
-    header = [*_headings(points), what, "runs", *(title for _, title in columns)]
+            head = [*_values(points, point), name, wording.runs(int(chosen.sum()))]
+            means = (_mean(of.values[chosen & ~np.isnan(of.values)], of.most) for of in shown_of)
+            body.append([*head, *means])
+    header = [*_headings(points), what, "runs", *(of.title for of in shown_of)]
     words = _words(points) | {len(points.axes) or 1}
-    return Table(header, body, caption, frozenset(words), folded=True)
+    return columns.table(header, body, caption, frozenset(words), folded=True)
 
 
-def _cell(values: Sequence[float] | np.ndarray) -> Cell:
-    return _estimate(estimate(values) if len(values) else None)
+def _mean(values: Sequence[float] | np.ndarray, most: float = math.inf) -> Estimate | None:
+    return estimate(values).within(0.0, most) if len(values) else None
 
 
 def _headings(points: Points) -> list[str]:

@@ -6,8 +6,11 @@ inside of it twice, laid out for screens and for phones, with colours that follo
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
@@ -28,6 +31,19 @@ _STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 _MARKERS = re.compile(r"<g( clip-path[^>]*)>((?:\s*<use [^>]*/>){3,})\s*</g>")
 
 
+_BLANK = re.compile(r"\n\s*\n+")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What the page may do: run these scripts, and load nothing."""
+    sums = (base64.b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{it}'" for it in sums)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
 def html(page: Page) -> str:
     """The page as one self-contained HTML document."""
     environment = _environment()
@@ -42,15 +58,18 @@ def html(page: Page) -> str:
         text = template.render(block=block, kind=kind, drawings=drawings, data=data)
         return Markup(text)
 
+    scripts = [_template("reading.js"), *([_template("playback.js")] if _moves(page) else [])]
+    scripts = [f"\n{_BLANK.sub(chr(10), script)}" for script in scripts]
     body = environment.get_template("body.html").render(page=page, render=render)
     text = environment.get_template("page.html").render(
         page=page,
         css=Markup(_template("style.css")),
         colors=Markup(drawings.css()),
         body=Markup(body),
-        script=Markup(_template("playback.js")) if _moves(page) else "",
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
     )
-    return re.sub(r"\n\s*\n+", "\n", text)
+    return _BLANK.sub("\n", text)
 
 
 def save(page: Page, folder: Path, name: str = "report.html") -> Path:
@@ -66,7 +85,10 @@ def save(page: Page, folder: Path, name: str = "report.html") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         folder_files.make(figures, folder)
     for figure in page.figures():
-        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.wide.encode(), folder)
+        files = {"svg": figure.svg.wide.encode(), "csv": figure.svg.data.encode()}
+        for suffix, content in {**files, **figure.svg.printed}.items():
+            if content:
+                atomic.write_bytes(figures / f"{figure.slug}.{suffix}", content, folder)
     path = folder / name
     atomic.write_bytes(path, html(page).encode())
     return path
@@ -79,13 +101,13 @@ class _Drawings:
         self._count = 0
         self._colors: set[str] = set()
 
-    def wide(self, figure: Figure) -> Markup:
-        """The drawing for screens and paper."""
-        return self._inside(figure.svg.wide)
-
-    def narrow(self, figure: Figure) -> Markup:
-        """The drawing for phones."""
-        return self._inside(figure.svg.narrow)
+    def of(self, figure: Figure) -> list[tuple[Markup, Markup]]:
+        """For screens and for phones: the drawing, and the same with a logarithmic ordinate."""
+        drawn = [
+            (figure.svg.wide, figure.svg.narrow),
+            *([figure.svg.log] if figure.svg.log else []),
+        ]
+        return [(self._inside(wide), self._inside(narrow)) for wide, narrow in drawn]
 
     def css(self) -> str:
         """The colours of all drawings so far, as variables for both schemes."""
@@ -98,9 +120,11 @@ class _Drawings:
         )
 
     def _inside(self, svg: str) -> Markup:
+        if not svg:
+            return Markup("")
         self._count += 1
         svg = _STYLE.sub("", svg, count=1)
-        svg = re.sub(r" font-family: [^;\"]*;", "", svg)
+        svg = re.sub(r'<svg font-family="[^"]*"', "<svg", svg)
         svg = re.sub(r'style="[^"]*"', lambda found: self._themed(found[0]), svg)
         svg = _MARKERS.sub(_alike, svg)
         return Markup(_own_ids(svg, f"d{self._count}-"))

@@ -191,9 +191,20 @@ class Points:
 
     def count(self) -> str:
         """How many runs each point has, as ``n = 10`` or ``n = 8 to 10``."""
-        counts = [len(point.runs) for point in self.points]
-        least, most = min(counts), max(counts)
-        return f"n = {least}" if least == most else f"n = {least} to {most}"
+        return f"n = {self._runs}"
+
+    def per_point(self) -> str:
+        """The same in words: ``10 runs per point``."""
+        return f"{self._runs} run{'' if self._runs == '1' else 's'} per point"
+
+    @property
+    def _runs(self) -> str:
+        return _n([len(point.runs) for point in self.points])
+
+
+def _n(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def points_of(results: Source) -> Points:

@@ -86,7 +86,8 @@ class Estimate:
         """
         if self.low is None or self.high is None:
             return self
-        return replace(self, low=max(self.low, least), high=min(self.high, most))
+        low, high = max(self.low, least), min(self.high, most)
+        return replace(self, low=min(low, self.mean), high=max(high, self.mean))
 
 
 def estimate(values: Sequence[float] | np.ndarray) -> Estimate:

@@ -34,7 +34,7 @@ def sentences(study: Mapping[str, Any], headline: Headline, points: Points) -> I
     wide = [point for point in points.points if not _narrow(measures, point, looks)]
     if not wide:
         names = " and ".join(measure.name for measure in measures)
-        yield f"Repeated until {names} is known within {until}: {points.count()} a point."
+        yield f"Repeated until {names} is known within {until}: {points.count()} per point."
         return
     ended = [point for point in wide if len(point.runs) >= looks.at_most]
     if ended:

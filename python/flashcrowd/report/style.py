@@ -77,7 +77,10 @@ RC: dict[str, object] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
     "lines.solid_capstyle": "round",
-    "figure.facecolor": "white",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "pdf.fonttype": 42,
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }

@@ -18,19 +18,43 @@ CLOSE = 0.1
 """Means that differ by less than this share are close together: another digit tells them apart."""
 
 
+#: No number has more significant digits than this: the distance to reality is larger.
+_MOST_DIGITS = 4
+
+#: A unit, the amount above which the next one is used, that unit, and its size.
+_LADDER = (
+    ("ms", 1e4, "s", 1e3),
+    ("s", 600.0, "min", 60.0),
+    ("min", 600.0, "h", 60.0),
+    ("MB", 1e4, "GB", 1e3),
+    ("Mbit/s", 1e4, "Gbit/s", 1e3),
+)
+
+
 def decimals(value: float, half_width: float | None) -> int:
-    """How many decimals `value` deserves, given half the width of its interval."""
+    """How many decimals `value` deserves, given half the width of its interval.
+
+    Below zero for a number of more than four digits before the point: its last ones are zeros.
+    """
     if half_width and half_width > 0:
-        return min(4, max(0, 1 - math.floor(math.log10(half_width))))
+        return min(_finest(value), max(0, 1 - math.floor(math.log10(half_width))))
     if value == 0 or not math.isfinite(value):
         return 0
-    return min(4, max(0, 3 - math.floor(math.log10(abs(value)))))
+    return _finest(value)
+
+
+def _finest(value: float) -> int:
+    """Decimals of a number of four significant digits, but no more than four."""
+    if value == 0 or not math.isfinite(value):
+        return 4
+    return min(4, _MOST_DIGITS - 1 - math.floor(math.log10(abs(value))))
 
 
 def number(value: float, places: int, *, sign: bool = False) -> str:
     """A number with `places` decimals, a true minus and thin spaces between thousands."""
-    text = f"{abs(value):,.{places}f}".replace(",", "\u202f")
-    if float(f"{value:.{places}f}") == 0:
+    value = round(value, places)
+    text = f"{abs(value):,.{max(0, places)}f}".replace(",", "\u202f")
+    if value == 0:
         return text
     return (MINUS if value < 0 else "+" if sign else "") + text
 
@@ -40,10 +64,25 @@ def plain(value: float) -> str:
     return number(value, decimals(value, None))
 
 
+def readable(unit: str, values: Iterable[float]) -> tuple[str, float]:
+    """The unit in which people read such values, and the factor to it: minutes beyond 600 s.
+
+    Values of one column share it: the next unit is taken only if the smallest is one of it.
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    factor = 1.0
+    for small, most, large, each in _LADDER:
+        if unit == small and sizes and max(sizes) > most and min(sizes) >= each:
+            sizes = [size / each for size in sizes]
+            unit, factor = large, factor / each
+    return unit, factor
+
+
 def places_of(estimates: Iterable[Estimate | None]) -> int:
     """How many decimals a column of means has: three digits of the middle one.
 
-    Four where they lie close together, and never more than the best known mean deserves.
+    Four where they lie close together, never more than the best known mean deserves, and no more
+    than leave the largest four digits.
     """
     known = [each for each in estimates if each is not None]
     values = [abs(each.mean) for each in known if each.mean and math.isfinite(each.mean)]
@@ -52,47 +91,92 @@ def places_of(estimates: Iterable[Estimate | None]) -> int:
     middle = median(values)
     digits = 4 if max(values) - min(values) < CLOSE * middle else 3
     wanted = max(0, digits - 1 - math.floor(math.log10(middle)))
-    return min(4, wanted, max(map(_places, known)))
+    return min(_finest(max(values)), wanted, max(map(_places, known)))
+
+
+def _own_places(estimate: Estimate, places: int | None) -> int:
+    """The decimals of its column, or more if these would leave a small mean one digit or none."""
+    if places is None:
+        return _places(estimate)
+    if estimate.mean == 0 or abs(estimate.mean) >= 10.0 ** (1 - places):
+        return places
+    two = 1 - math.floor(math.log10(abs(estimate.mean)))
+    return max(places, min(two, _places(estimate)))
 
 
 def mean(
     estimate: Estimate, unit: str = "", *, sign: bool = False, places: int | None = None
 ) -> str:
-    """The mean alone, with its unit."""
-    text = number(estimate.mean, _places(estimate) if places is None else places, sign=sign)
+    """The mean alone, with its unit; seconds beyond 600 as minutes, where no column fixes them."""
+    if places is None:
+        unit, estimate = _in_readable(estimate, unit)
+    text = number(estimate.mean, _own_places(estimate, places), sign=sign)
     return f"{text} {unit}" if unit else text
+
+
+def _in_readable(estimate: Estimate, unit: str) -> tuple[str, Estimate]:
+    unit, factor = readable(unit, [estimate.mean])
+    return unit, estimate.scaled(factor) if factor != 1 else estimate
 
 
 def interval(estimate: Estimate, *, sign: bool = False, places: int | None = None) -> str:
     """The interval in brackets, or the words that there is none.
 
-    It has more decimals than asked for where its ends would be one number.
+    It has up to four digits where its ends would be one number; if they still are, it says that it
+    is narrower than the last digit.
     """
     if estimate.is_constant:
         return ALL_EQUAL
     if estimate.low is None or estimate.high is None:
         return "sample"
-    most = _places(estimate)
-    least = most if places is None else places
-    ends = (estimate.low, estimate.high)
-    texts = [
-        [number(end, chosen, sign=sign) for end in ends]
-        for chosen in range(least, max(least, most) + 1)
-    ]
-    low, high = next((both for both in texts if both[0] != both[1]), texts[-1])
-    return f"[{low}, {high}]"
+    least = _own_places(estimate, places)
+    for chosen in range(least, max(least, _places(estimate)) + 1):
+        low, high = (number(end, chosen, sign=sign) for end in (estimate.low, estimate.high))
+        if low != high:
+            return f"[{low}, {high}]"
+    last = max(least, _places(estimate))
+    return f"± < {number(10.0**-last, max(0, last))}"
 
 
-def change(estimate: Estimate) -> tuple[str, str]:
-    """A relative change as a percentage, and its interval with the count of pairs."""
-    places = _places_of_change(estimate)
-    text = f"{number(100 * estimate.mean, places, sign=True)} %"
+def change(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
+    """A relative change and its interval with the count of pairs.
+
+    In per cent; from a doubling up it is a factor, as in "19 times".
+
+    Args:
+        estimate: the change, 0.05 for 5 % more.
+        places: decimals of the column of percentages; without, those of this one.
+    """
+    text = (
+        f"{_times(estimate.mean, estimate.mean)} times"
+        if estimate.mean >= 1
+        else f"{number(100 * estimate.mean, _change_places(estimate, places), sign=True)} %"
+    )
     if estimate.is_constant:
         return text, f"all pairs equal, {runs(estimate.n)}"
     if estimate.low is None or estimate.high is None:
         return text, f"sample, {runs(estimate.n)}"
-    low, high = change_ends(estimate)
+    if estimate.mean >= 1:
+        low, high = (_times(end, estimate.mean) for end in (estimate.low, estimate.high))
+    else:
+        low, high = change_ends(estimate, places)
     return text, f"[{low}, {high}], {runs(estimate.n)}"
+
+
+def change_places(estimates: Iterable[Estimate | None]) -> int:
+    """How many decimals a column of percentages has; factors are not counted."""
+    return min(
+        places_of(each.scaled(100) for each in estimates if each is not None and each.mean < 1), 2
+    )
+
+
+def _times(change: float, mean: float) -> str:
+    """How many times as large: 19 for a change of 18; two digits where `mean` is below tenfold."""
+    return number(1 + change, 0 if mean >= 8.95 else 1)
+
+
+def _change_places(estimate: Estimate, places: int | None) -> int:
+    return _places_of_change(estimate) if places is None else places
 
 
 def _places_of_change(estimate: Estimate) -> int:
@@ -102,29 +186,31 @@ def _places_of_change(estimate: Estimate) -> int:
     return min(most, _places(estimate.scaled(100)))
 
 
-def change_ends(estimate: Estimate) -> tuple[str, str]:
+def change_ends(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
     """Both ends of the interval of a relative change in per cent; it must have one."""
-    places = _places_of_change(estimate)
+    chosen = _change_places(estimate, places)
     ends = (estimate.low, estimate.high)
-    low, high = (number(100 * end, places, sign=True) for end in ends if end is not None)
+    low, high = (number(100 * end, chosen, sign=True) for end in ends if end is not None)
     return low, high
 
 
 def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
     """Mean, interval and count of runs on one line."""
+    unit, estimate = _in_readable(estimate, unit)
     ends = interval(estimate, sign=sign)
-    apart = " " if ends.startswith("[") else ", "
+    apart = " " if ends.startswith(("[", "±")) else ", "
     return f"{mean(estimate, unit, sign=sign)}{apart}{ends}, {runs(estimate.n)}"
 
 
 def per_cent(estimate: Estimate) -> str:
     """A relative change with its interval and count: ``+3.2 % [+2.9, +3.5], n = 10``."""
-    return " ".join(change(estimate))
+    text, below = change(estimate)
+    return f"{text}{' ' if below.startswith('[') else ', '}{below}"
 
 
-def spread(estimate: Estimate) -> str:
+def spread(estimate: Estimate, places: int | None = None) -> str:
     """Smallest and largest run."""
-    places = _places(estimate)
+    places = _places(estimate) if places is None else places
     return f"{number(estimate.minimum, places)} to {number(estimate.maximum, places)}"
 
 
@@ -144,7 +230,7 @@ def counts(least: int, most: int) -> str:
     return count(most, "run") if least == most else f"{least} to {most} runs"
 
 
-_UNIT = r"%|(?:[mµu]?s|min|h|(?:[kKMG]i?)?B(?:/s)?|[kMG]?bit/s)\b"
+_UNIT = r"%|times|(?:[mµu]?s|min|h|(?:[kKMG]i?)?B(?:/s)?|[kMG]?bit/s)\b"
 _TOGETHER = re.compile(rf"(?<=\d) (?={_UNIT})|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)")
 
 
@@ -166,7 +252,7 @@ def _places(estimate: Estimate) -> int:
 
 def listed(parts: Sequence[str], word: str = "and") -> str:
     """Parts of a sentence: ``a, b and c``."""
-    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def level(value: float, unit: str) -> str:
@@ -176,7 +262,7 @@ def level(value: float, unit: str) -> str:
 
 def levels(values: Sequence[float], unit: str) -> str:
     """A number, or from the smallest to the largest where they differ: ``2.2 to 2.3 Mbit/s``."""
-    scaled, said = readable(values, unit)
+    scaled, said = spoken(values, unit)
     if min(scaled) > 0 and max(scaled) / min(scaled) < _ONE:
         scaled = [math.fsum(scaled) / len(scaled)]
     most = max(map(abs, scaled))
@@ -188,26 +274,14 @@ _ONE = 1.02
 """Numbers that differ by a smaller factor are told as their mean."""
 
 
-def readable(values: Sequence[float], unit: str) -> tuple[list[float], str]:
-    """Numbers in the unit that people read: minutes from ten of them on, seconds of a delay."""
+def spoken(values: Sequence[float], unit: str) -> tuple[list[float], str]:
+    """Numbers of a sentence in the unit that people read; small ones in a smaller unit."""
     most = max(map(abs, values))
-    for small, factor, large, beyond in _LARGER:
-        if unit == small and most >= beyond:
-            return readable([value / factor for value in values], large)
     for large, factor, small in _SMALLER:
         if unit == large and 0 < most < _SMALL:
             return [value * factor for value in values], small
-    return list(values), unit
-
-
-_LARGER = (
-    ("ms", 1e3, "s", 1e4),
-    ("s", 60.0, "min", 600.0),
-    ("min", 60.0, "h", 600.0),
-    ("MB", 1e3, "GB", 1e4),
-    ("Mbit/s", 1e3, "Gbit/s", 1e4),
-)
-"""Units, with what they are divided by, for what, from what number on."""
+    unit, factor = readable(unit, values)
+    return [value * factor for value in values], unit
 
 
 _SMALLER = (("Mbit/s", 1e3, "kbit/s"), ("s", 1e3, "ms"), ("MB", 1e3, "kB"))

@@ -12,10 +12,9 @@ from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.measured import Given
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
-from flashcrowd.report import wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
+from flashcrowd.report import columns
+from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.points import Point
-from flashcrowd.report.statistics import Estimate
 
 #: The policies of every figure, in this order.
 POLICIES = ("in order", "attach", CIRCUS, "relevance")
@@ -122,7 +121,7 @@ def _headline(evidence: Evidence) -> Iterator[Block]:
         ],
         "headline",
         f"Download times of {len(lines)} kinds of clients before one server, "
-        f"{study.points.count()} a point, {_SHADED} Dashed: what the line alone needs.",
+        f"{study.points.count()} per point, {_SHADED} Dashed: what the line alone needs.",
         runs=True,
     )  # fmt: skip
 
@@ -135,7 +134,7 @@ def _throughputs(evidence: Evidence) -> Iterator[Block]:
         what = _LABELS[given["measure"]].partition(" (")[0]
         yield against(
             panels, f"figure-{number}",
-            f"Figure {number}: {what} against load, by line: {alone.points.count()} a point, "
+            f"Figure {number}: {what} against load, by line: {alone.points.count()} per point, "
             f"{_SHADED}",
             rows=2,
         runs=True,
@@ -174,7 +173,7 @@ def _two(
             _panel(study, "download time", x, TIME, log=f"{log}y"),
         ],
         slug,
-        f"{caption} {study.points.count()} a point, {_SHADED}",
+        f"{caption} {study.points.count()} per point, {_SHADED}",
         runs=True,
     )
     yield _listing(study, TIME)
@@ -207,7 +206,7 @@ def _network(evidence: Evidence) -> Iterator[Block]:
         "With so many lost, TCP over 75 ms takes hours for a download; the ten-fold time that the "
         "paper gives is what 0.1 % make. Both are simulated."
     )
-    cases: dict[int, list[list[str | Cell]]] = {}
+    cases: dict[int, list[columns.Row]] = {}
     for name in ("network", "delay-alone", "loss-alone"):
         if name not in evidence.studies:
             continue
@@ -220,21 +219,17 @@ def _network(evidence: Evidence) -> Iterator[Block]:
             row = [
                 f"{said['rtt']}, {lost}",
                 said["policy"],
-                *(_cell(one.at(point)) for one in numbers),
+                *(one.at(point) for one in numbers),
             ]
             cases.setdefault(at["load"], []).append(row)
     for load, rows in sorted(cases.items()):
-        yield Table(
+        yield columns.table(
             ["round-trip time, loss", "policy", *of],
             rows,
             f"Figure 13: a load of {load} %. Means over {study.points.count()} with 95 % "
             "intervals, times at full size.",
             frozenset({0, 1}),
         )
-
-
-def _cell(found: Estimate | None) -> Cell | str:
-    return "–" if found is None else Cell(wording.mean(found), wording.interval(found))
 
 
 def _loads(study: StudyEvidence) -> list[int]:
@@ -256,7 +251,7 @@ def _blocks(evidence: Evidence) -> Iterator[Block]:
     yield against(
         panels, "figure-14",
         "Figure 14: 10T and T3 lines, by the size of a block, which is read and sent at once by "
-        f"every policy. {_RATIO} {study.points.count()} a point, {_SHADED}",
+        f"every policy. {_RATIO} {study.points.count()} per point, {_SHADED}",
         rows=2,
         runs=True,
     )  # fmt: skip
@@ -316,7 +311,7 @@ def _tuned(
         study = evidence["knobs"]
         yield against(
             _knobs(study, knob, usual, label, [NETWORK, MISSES], "x"), slug,
-            f"{caption} {_RATIO} {study.points.count().capitalize()} a point, {_SHADED}",
+            f"{caption} {_RATIO} {study.points.count().capitalize()} per point, {_SHADED}",
             rows=2, runs=True,
         )  # fmt: skip
         if numbers:

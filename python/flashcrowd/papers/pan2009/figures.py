@@ -13,10 +13,10 @@ from flashcrowd.papers.pan2009.drawings import bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described, limiter, stretch
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
-from flashcrowd.report import wording
+from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Block, Cell, Table, Text
 from flashcrowd.report.points import Point
-from flashcrowd.report.statistics import Estimate, estimate
+from flashcrowd.report.statistics import estimate
 from flashcrowd.units import Rate
 
 UP, DOWN = {"way": "up"}, {"way": "down"}
@@ -80,7 +80,7 @@ def _limits(evidence: Evidence) -> Iterator[Block]:
     yield against(
         panels, "upload-limit",
         "The first figure: download and upload on the line against the client's upload limit, with "
-        f"the uplink's 125 read in both units; {study.points.count()} a point, 95 % intervals "
+        f"the uplink's 125 read in both units; {study.points.count()} per point, 95 % intervals "
         "shaded. Dashed: what the paper gives before and after the fall.",
     )  # fmt: skip
     yield _listing(study, [{**DOWN, **SETTLED}, {**UP, **SETTLED}], folded=True)
@@ -113,7 +113,7 @@ def _ramp(evidence: Evidence) -> Iterator[Block]:
         download.append(Curve(name, limits, [one.scaled(1e-3) for one in of[2]]))
         delay.append(Curve(name, [one.mean for one in of[1]], of[3]))
         rows += [
-            [name, f"{limit:g}", *(_cell(column[i]) for column in of[1:])]
+            [name, f"{limit:g}", *(column[i] for column in of[1:])]
             for i, limit in enumerate(limits)
         ]
     yield against(
@@ -124,7 +124,7 @@ def _ramp(evidence: Evidence) -> Iterator[Block]:
         "rising-limit",
         "A limit that rises by 40 kbit/s every 10 s, up to the uplink’s 1000: download against the "
         "limit, RTT against the upload that passes the line. Means over the last eight seconds of "
-        f"each step and over runs ({study.points.count()} a curve), 95 % intervals shaded. "
+        f"each step and over runs ({study.points.count()} per curve), 95 % intervals shaded. "
         "Dashed: the mean of Figure 4.",
     )
     yield Table(
@@ -175,7 +175,7 @@ def _causes(evidence: Evidence) -> Iterator[Block]:
         "fall where nothing is dropped, and where the delay is there without any upload; and it "
         "must not fall where acknowledgements overtake, nor where the window is large enough."
     )
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for point in study.select({"upload": "unlimited"}):
         base = study.partner(point, {"upload": "0 B/s"})
         if base is None:
@@ -184,12 +184,14 @@ def _causes(evidence: Evidence) -> Iterator[Block]:
         rows.append(
             [
                 case(study, point),
-                *(_cell(one) for one in (rate.at(base), rate.at(point))),
+                rate.at(base),
+                rate.at(point),
                 "–" if changed is None else Cell(*wording.change(changed)),
-                *(_cell(one) for one in (rtt.at(point), loss.at(point))),
+                rtt.at(point),
+                loss.at(point),
             ]
         )
-    yield Table(
+    yield columns.table(
         [
             "", "download without uploads (kbit/s)", "with uploads (kbit/s)", "change",
             "RTT with uploads (ms)", "packets dropped (%)",
@@ -209,7 +211,7 @@ def _no_limit(evidence: Evidence) -> Iterator[Block]:
         study, UNLIMITED, "no-limit",
         "Figures 5 and 6, the bars without a limit, beside three others: what passes the line over "
         "its capacity, on the eight lines of Table I, "
-        f"{study.points.count()} a bar, with 95 % intervals. {stretch(study)}.",
+        f"{study.points.count()} per bar, with 95 % intervals. {stretch(study)}.",
     )  # fmt: skip
     yield _lines_table(study, UNLIMITED)
 
@@ -219,7 +221,7 @@ def _controlled(evidence: Evidence) -> Iterator[Block]:
     yield _lines(
         study, CONTROLLED, "controllers",
         "Figures 5 and 6: what passes the line over its capacity on the eight lines of Table I, "
-        f"{study.points.count()} a bar, with 95 % intervals. {stretch(study)}, all IP bytes.",
+        f"{study.points.count()} per bar, with 95 % intervals. {stretch(study)}, all IP bytes.",
     )  # fmt: skip
     yield _lines_table(study, CONTROLLED)
     yield from _over_time(study)
@@ -233,7 +235,7 @@ def _controlled(evidence: Evidence) -> Iterator[Block]:
         yield _lines(
             study, readings, "readings",
             "The same with other readings of the rules, "
-            f"{study.points.count()} a bar, with 95 % intervals.",
+            f"{study.points.count()} per bar, with 95 % intervals.",
         )  # fmt: skip
         yield _lines_table(study, readings)
 
@@ -279,15 +281,15 @@ def _lines(study: StudyEvidence, ways: Mapping[str, Where], slug: str, caption: 
 def _lines_table(study: StudyEvidence, ways: Mapping[str, Where]) -> Table:
     """Both utilisations and the delay on the eight lines."""
     measures = [quantities.use(study, DOWN), quantities.use(study, UP), quantities.rtt(study, {})]
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for number, (down, up) in LINES.items():
         for name, where in ways.items():
             point = _on(study, number, where)
             if point is not None:
-                found = [_cell(measure.at(point)) for measure in measures]
+                found = [measure.at(point) for measure in measures]
                 runs = wording.runs(len(point.good_runs))
                 rows.append([f"{number}: {down} / {up}", name, runs, *found])
-    return Table(
+    return columns.table(
         ["line", "", "runs", "downlink (%)", "uplink (%)", "RTT (ms)"],
         rows,
         "Utilisation, and mean RTT of a ping: means over runs with 95 % intervals.",
@@ -305,10 +307,6 @@ def _listing(study: StudyEvidence, given: Sequence[Mapping[str, object]], *, fol
     measures = [quantities.rate(study, one) for one in given]
     measures += [quantities.rtt(study, SETTLED), quantities.loss(study, {})]
     return listing.listing(study, measures, described, folded=folded)
-
-
-def _cell(found: Estimate | None) -> str | Cell:
-    return "–" if found is None else Cell(wording.mean(found), wording.interval(found))
 
 
 FIGURES: Mapping[str, Draw] = {

@@ -96,7 +96,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
             for where, row in found
         ],
         "Each setting: verdict and deciding number, "
-        f"{study.points.count()} a point. The upload limits are in kbit/s; the uplink has 1000.",
+        f"{study.points.count()} per point. The upload limits are in kbit/s; the uplink has 1000.",
         frozenset(range(len(VARIED) + len(SENTENCES))),
         folded=True,
     )

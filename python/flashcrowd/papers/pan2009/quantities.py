@@ -57,7 +57,7 @@ def use(study: StudyEvidence, given: Given) -> Measure:
         for run, value in study.of_runs(f"network.groups.home.access.{way}").items()
     }
     of_run = {run: 100 * value / capacity[run] for run, value in rate(study, given).of_run.items()}
-    return Measure(f"{way}link utilisation", "%", of_run, _WIRE)
+    return Measure(f"{way}link utilisation", "%", of_run, _WIRE, most=100.0)
 
 
 def uploaded(study: StudyEvidence, given: Given) -> Measure:
@@ -72,7 +72,9 @@ def uploaded(study: StudyEvidence, given: Given) -> Measure:
         for run, bytes_ in zip(runs, sent, strict=True)
         if (ends := study.points.runs[int(run)].end_s)
     }
-    return Measure("uplink used for uploads", "%", found, "Blocks, without headers, from 0 s.")
+    return Measure(
+        "uplink used for uploads", "%", found, "Blocks, without headers, from 0 s.", most=100.0
+    )
 
 
 # --- round-trip times ----------------------------------------------------------------------------
@@ -180,7 +182,9 @@ def loss(study: StudyEvidence, given: Given) -> Measure:
         for run, passed, lost in zip(runs, sent, dropped, strict=True)
         if passed + lost
     }
-    return Measure("packets dropped in the uplink", "%", found, "Of those that came to its queue.")
+    return Measure(
+        "packets dropped in the uplink", "%", found, "Of those that came to its queue.", most=100.0
+    )
 
 
 # --- the limit in steps --------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import quantities
 from flashcrowd.papers.pan2009.drawings import bars
 from flashcrowd.papers.pan2009.words import control
-from flashcrowd.report import wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
+from flashcrowd.report import columns, wording
+from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.points import Point
 
 #: What the uploads go over, by the settings that select it.
@@ -58,7 +58,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
         queues, panels, "today",
         "What is left of a download while a seed uploads, by what the uploads go over and by the "
         "modem’s queue: share of the downlink’s 50 Mbit/s, "
-        f"{study.points.count()} a bar, with 95 % intervals.",
+        f"{study.points.count()} per bar, with 95 % intervals.",
         x="queue of the uplink",
     )  # fmt: skip
     yield _table(study, controls, queues)
@@ -81,7 +81,7 @@ def _table(study: StudyEvidence, controls: Mapping[str, Where], queues: list[str
         quantities.rtt(study, _SETTLED),
         quantities.rtt_p95(study, _SETTLED),
     ]
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for uploads, over in UPLOADS.items():
         for queue in queues:
             for says, where in controls.items():
@@ -89,12 +89,8 @@ def _table(study: StudyEvidence, controls: Mapping[str, Where], queues: list[str
                 found = [] if point is None else [measure.at(point) for measure in measures]
                 if point is None or not any(found):
                     continue
-                cells: list[str | Cell] = [
-                    "–" if one is None else Cell(wording.mean(one), wording.interval(one))
-                    for one in found
-                ]
-                rows.append([uploads, queue, says, wording.runs(len(point.good_runs)), *cells])
-    return Table(
+                rows.append([uploads, queue, says, wording.runs(len(point.good_runs)), *found])
+    return columns.table(
         [
             "uploads over", "queue", "upload", "runs", "downlink (%)", "uplink (%)",
             "mean ping (ms)", "p95 ping (ms)",

@@ -71,7 +71,7 @@ def _payloads(evidence: Evidence) -> Iterator[Block]:
     frame = Frame(
         "payloads", "payload (bytes)", "share of segments",
         "Payload of the TCP segments of the leechers, upload limit 20 KB/s, no loss. All runs of "
-        f"a point together, {chosen.count()} a line. The largest payload of a 1500-byte frame is "
+        f"a point together, {chosen.count()} per line. The largest payload of a 1500-byte frame is "
         "1460 B, 1448 B with timestamps.",
         share=True, log=True, step=True, along="RTT",
     )  # fmt: skip
@@ -112,7 +112,7 @@ def _send_gaps(evidence: Evidence) -> Iterator[Block]:
     frame = Frame(
         "send-gaps", "time between sends (ms)", "share of sends",
         "Time between successive sends of a leecher to one peer. All runs of a point together, "
-        f"{chosen.count()} a line; labels with two limits name the seed's and the leechers'.",
+        f"{chosen.count()} per line; labels with two limits name the seed's and the leechers'.",
         share=True, log=True, step=True, along="upload limit", xlim=(5, 2000),
     )  # fmt: skip
     figure = histograms.counted(rows, "gap_ms", chosen, frame)
@@ -166,7 +166,7 @@ def _pieces(evidence: Evidence) -> Iterator[Block]:
     frame = Frame(
         "pieces", "time since the start of the run (s)", "pieces at a leecher",
         "Pieces available at a leecher, mean over all leechers. Lines are means over runs, bands "
-        f"the range of the runs; {chosen.count()} a line.",
+        f"the range of the runs; {chosen.count()} per line.",
         along="RTT",
     )  # fmt: skip
     figure = line_figure(chosen, band, frame)

@@ -154,7 +154,9 @@ def retransmitted(study: StudyEvidence) -> Measure:
         source.numbers(rows, "packets_sent"),
     )
     found = {int(r): 1000 * float(a / s) for r, a, s in zip(runs, again, sent, strict=True) if s}
-    return Measure("packets sent again", "in 1000", found, "Acknowledgements count as sent.")
+    return Measure(
+        "packets sent again", "in 1000", found, "Acknowledgements count as sent.", most=1e3
+    )
 
 
 @dataclass(frozen=True)

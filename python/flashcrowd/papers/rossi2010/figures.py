@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,8 @@ def _of_capacities(
     for from_s, to_s, mbit in changes:
         given = {"from_s": from_s + 20, "to_s": to_s, "mbit": mbit}
         found = quantities.utilisation(study, given)
-        yield Measure(
-            f"of {1000 * mbit:.0f} kbit/s", "%", found.of_run, "Goodput of each capacity."
-        )
+        name = f"of {1000 * mbit:.0f} kbit/s"
+        yield replace(found, name=name, note="Goodput of each capacity.")
 
 
 def _delay(evidence: Evidence) -> Iterator[Block]:
@@ -186,7 +186,7 @@ def _both_ways(
 def _every_two_minutes(study: StudyEvidence):
     for at in range(60, 660, 120):
         found = quantities.goodput(study, {"from_s": at + 20, "to_s": at + 120})
-        yield Measure(f"goodput from {at + 20} s", found.unit, found.of_run, found.note)
+        yield replace(found, name=f"goodput from {at + 20} s")
 
 
 def _delays(study: StudyEvidence, way: str):
@@ -274,7 +274,7 @@ def _interference(evidence: Evidence) -> Iterator[Block]:
     for words, a, b in (("quiet", 30, 120), ("TCP forward", 140, 240), ("TCP back", 380, 480)):
         given = {"from_s": a, "to_s": b, "flow": "ledbat/0"}
         for found in (quantities.goodput(study, given), quantities.ping(study, given)):
-            measures.append(Measure(f"{found.name}, {words}", found.unit, found.of_run, ""))
+            measures.append(replace(found, name=f"{found.name}, {words}", note=""))
     yield listing(study, measures)
 
 

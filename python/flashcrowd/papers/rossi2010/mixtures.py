@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.papers.rossi2010 import quantities
 from flashcrowd.papers.rossi2010.words import name
-from flashcrowd.report import wording
+from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
-from flashcrowd.report.canvas import canvas, key
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate, estimate
-from flashcrowd.report.style import QUIET, looks
 
 HOME = Path(__file__).parent
 
@@ -120,24 +119,25 @@ def today(evidence: Evidence) -> Iterator[Block]:
     yield _over_buffers(
         study, share, [(mix, words) for mix, words in MIXTURES], "today-share",
         "share of a LEDBAT flow",
-        "What one LEDBAT flow gets of the line, against the size of the buffer; the dotted line "
-        "is the fair share, a quarter. Points are means over runs, bars 95 % intervals; "
-        f"{study.points.count()} a point. The dashed line marks a bandwidth-delay product.", 0.25,
+        "What one LEDBAT flow gets of the line, against the size of the buffer; the dashed line "
+        "is the fair share, a quarter. Points are means over runs, bands 95 % intervals; "
+        f"{study.points.count()} per point. The dashed vertical line marks a "
+        "bandwidth-delay product.", 0.25,
     )  # fmt: skip
     yield _over_buffers(
         study, quantities.queue_delay(study, {"from_s": 60}),
         [(0, "four LEDBAT")],
         "today-queue", "queueing delay (ms)",
         "Mean delay in the queue of the bottleneck with four LEDBAT flows and nothing else; beside "
-        f"TCP it is TCP’s. Bars are 95 % intervals; {study.points.count()} a point.", None,
+        f"TCP it is TCP’s. Bands are 95 % intervals; {study.points.count()} per point.", None,
     )  # fmt: skip
     yield _over_buffers(
         study, quantities.jain(study, {"kind": "ledbat"}),
         [(0, "four LEDBAT"), (1, MIXTURES[2][1])],
         "today-fairness", "Jain’s index",
         "Fairness among the LEDBAT flows, without and with a TCP flow beside them; 1 is fair, "
-        "0.25 is one flow of four taking all. Bars are 95 % intervals; "
-        f"{study.points.count()} a point.", None,
+        "0.25 is one flow of four taking all. Bands are 95 % intervals; "
+        f"{study.points.count()} per point.", None,
     )  # fmt: skip
     for tcp in (4, 3, 2, 1, 0):
         yield _grid(study, tcp)
@@ -165,45 +165,25 @@ def _over_buffers(
     caption: str,
     fair: float | None,
 ) -> Figure:
-    flavours = _flavours(study)
-    styles = looks(len(flavours))
-    top = fair or 0.0
-    with canvas(len(mixtures), height=3.0) as drawing:
-        for panel, (tcp, words) in zip(drawing.panels, mixtures, strict=True):
-            for number, (flavour, look) in enumerate(zip(flavours, styles, strict=True)):
-                xs, ys = [], []
-                for queue in _buffers(study):
-                    point = study.one(
-                        {"ledbat.transport": flavour, "queue": queue, "tcp.flows": tcp}
-                    )
-                    found = None if point is None else measure.at(point)
-                    if found is None:
-                        continue
-                    x = _packets(queue) * (1 + 0.06 * (number - (len(flavours) - 1) / 2))
-                    xs.append(x)
-                    ys.append(found.mean)
-                    top = max(top, found.mean)
-                    if found.low is not None and found.high is not None:
-                        panel.vlines(x, found.low, found.high, color=look.color, linewidth=2.2)
-                panel.plot(
-                    xs, ys, color=look.color, linestyle=look.dashes, marker=look.marker,
-                    label=name(flavour),
-                )  # fmt: skip
-            if fair is not None:
-                panel.axhline(fair, color=QUIET, linewidth=0.9, linestyle=(0, (1.4, 2)))
-            panel.axvline(42, color=QUIET, linewidth=0.8, linestyle=(0, (5, 2)))
-            panel.set_xscale("log")
-            ticks = [_packets(queue) for queue in _buffers(study)]
-            panel.set_xticks(ticks, [str(tick) for tick in ticks])
-            panel.minorticks_off()
-            panel.tick_params(axis="x", labelrotation=45)
-            panel.set_xlabel("buffer (packets)")
-            panel.set_ylim(0, 1.2 * top)
-            panel.set_title(words)
-        drawing.panels[0].set_ylabel(y)
-        key(drawing)
-        svg = drawing.svg()
-    return Figure(slug, svg, caption, caption.split(". ")[0])
+    panels = []
+    for tcp, words in mixtures:
+        curves = []
+        for flavour in _flavours(study):
+            found = []
+            for queue in _buffers(study):
+                where = {"ledbat.transport": flavour, "queue": queue, "tcp.flows": tcp}
+                point = study.one(where)
+                mean = None if point is None else measure.at(point)
+                if mean is not None:
+                    found.append((_packets(queue), mean))
+            curves.append(Curve(name(flavour), [x for x, _ in found], [one for _, one in found]))
+        marks = [] if fair is None else [(fair, "fair share")]
+        panels.append(Panel(words, "buffer (packets)", y, curves, marks, "x", [_PRODUCT]))
+    return against(panels, slug, caption)
+
+
+#: Packets of a bandwidth-delay product of the bottleneck.
+_PRODUCT = 42
 
 
 def _grid(study: StudyEvidence, tcp: int) -> Table:
@@ -220,22 +200,20 @@ def _grid(study: StudyEvidence, tcp: int) -> Table:
         flavours, measures = flavours[:1], measures[1:]
     if tcp == 0:
         measures = measures[1:4]
-    body: list[Row] = []
+    body: list[columns.Row] = []
     for queue in _buffers(study):
         for flavour in flavours:
             point = study.one({"ledbat.transport": flavour, "queue": queue, "tcp.flows": tcp})
             if point is None:
                 continue
-            row: Row = [queue, name(flavour) if tcp < 4 else "–"]
+            row: columns.Row = [queue, name(flavour) if tcp < 4 else "–"]
             for _, measure in measures:
                 found = measure.at(point)
-                row.append(
-                    "–" if found is None else Cell(wording.mean(found), wording.interval(found))
-                )
+                row.append(found)
             body.append(row)
     caption = (
         f"{tcp} TCP (CUBIC) and {4 - tcp} LEDBAT flows. Means over runs with 95 % "
-        f"intervals, {study.points.count()} a row, after the first minute."
+        f"intervals, {study.points.count()} per row, after the first minute."
     )
     header = ["buffer", "LEDBAT", *(heading for heading, _ in measures)]
-    return Table(header, body, caption, frozenset({0, 1}), folded=tcp != 2)
+    return columns.table(header, body, caption, frozenset({0, 1}), folded=tcp != 2)

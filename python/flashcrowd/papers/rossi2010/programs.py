@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
@@ -83,7 +84,7 @@ def _each(evidence: Evidence, name: str) -> Iterator[StudyEvidence]:
 
 
 def _called(words: str, found: Measure) -> Measure:
-    return Measure(words, found.unit, found.of_run, found.note)
+    return replace(found, name=words)
 
 
 def _settled(from_s: float, to_s: float) -> tuple[float, float]:

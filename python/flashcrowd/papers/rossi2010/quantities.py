@@ -44,7 +44,7 @@ def utilisation(study: StudyEvidence, given: Given) -> Measure:
     """Goodput as a share of the capacity `mbit`, in per cent."""
     found = goodput(study, given)
     of_run = {run: 100 * rate / float(given["mbit"]) for run, rate in found.of_run.items()}
-    return Measure("goodput of the capacity", "%", of_run, found.note)
+    return Measure("goodput of the capacity", "%", of_run, found.note, most=100.0)
 
 
 def in_flight(study: StudyEvidence, given: Given) -> Measure:
@@ -109,7 +109,7 @@ def share(study: StudyEvidence, given: Given) -> Measure:
         return float(np.mean(mine)) / total if mine and total else None
 
     name = "share of a TCP flow" if given["kind"] == "tcp" else "share of a LEDBAT flow"
-    return _of_flows(study, name, "", of, "Mean over the flows of that kind, after a minute.")
+    return _of_flows(study, name, "", of, "Mean over the flows of that kind, after a minute.", 1.0)
 
 
 def ratio(study: StudyEvidence, given: Given) -> Measure:
@@ -135,7 +135,7 @@ def jain(study: StudyEvidence, given: Given) -> Measure:
         x = np.array([r for n, r in rates.items() if not kind or _is_tcp(n) == (kind == "tcp")])
         return float(x.sum() ** 2 / (len(x) * (x**2).sum())) if len(x) and x.any() else None
 
-    return _of_flows(study, "Jain's index", "", of, "Goodput after the first minute.")
+    return _of_flows(study, "Jain's index", "", of, "Goodput after the first minute.", 1.0)
 
 
 def eta(study: StudyEvidence, given: Given) -> Measure:
@@ -150,7 +150,9 @@ def eta(study: StudyEvidence, given: Given) -> Measure:
     of_run = {}
     for run, rate in curves.means(rates, "bottleneck", FIRST_MINUTE_S, np.inf).items():
         of_run[run] = rate * ip.get(run, 1.0) / 10e6
-    return Measure("utilisation", "", of_run, "IP bytes over 10 Mbit/s, after the first minute.")
+    return Measure(
+        "utilisation", "", of_run, "IP bytes over 10 Mbit/s, after the first minute.", most=1.0
+    )
 
 
 def repeated(study: StudyEvidence, given: Given) -> Measure:
@@ -173,9 +175,12 @@ def _of_flows(
     unit: str,
     of: Callable[[Mapping[str, float]], float | None],
     note: str,
+    most: float = np.inf,
 ) -> Measure:
     found = {run: of(flows(study, run)) for run in study.points.runs}
-    return Measure(name, unit, {run: v for run, v in found.items() if v is not None}, note)
+    return Measure(
+        name, unit, {run: v for run, v in found.items() if v is not None}, note, most=most
+    )
 
 
 # --- packet sizes --------------------------------------------------------------------------------
@@ -227,7 +232,7 @@ def full_packets(study: StudyEvidence, given: Given) -> Measure:
         mine = (time >= from_s) & (time < to_s)
         if mine.any():
             found[run] = 100 * float((payload[mine] == largest[run]).mean())
-    return Measure("packets of full size", "%", found, "Of those with payload.")
+    return Measure("packets of full size", "%", found, "Of those with payload.", most=100.0)
 
 
 def time_to_full(study: StudyEvidence, given: Given) -> Measure:

@@ -21,7 +21,7 @@ from flashcrowd.papers.testa2011.settings import (
     at,
     data,
 )
-from flashcrowd.report import wording
+from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
 from flashcrowd.report.points import Point
@@ -109,7 +109,7 @@ def _cdf(panel, values: np.ndarray, look, label: str) -> None:
 def _times(study: StudyEvidence) -> Table:
     """Mean completion time of each setting with its interval and quartiles."""
     measure = quantities.completion_time(study)
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for stay in STAYS:
         for swarm in SWARMS:
             point = at(study, swarm, stay)
@@ -122,12 +122,12 @@ def _times(study: StudyEvidence) -> Table:
             rows.append(
                 [
                     stay, swarm, wording.runs(mean.n),
-                    Cell(wording.mean(mean), wording.interval(mean)),
+                    mean,
                     "–" if change is None else Cell(*wording.change(change)),
                     f"{low:.0f} / {middle:.0f} / {high:.0f}",
                 ]
             )  # fmt: skip
-    return Table(
+    return columns.table(
         ["", "swarm", "runs", "mean (s)", "against all TCP", "quartiles (s)"],
         rows,
         "Completion time: means over runs with 95 % intervals, changes in pairs of runs that share "
@@ -180,7 +180,7 @@ def _queue_axes(panel, title: str) -> None:
 
 def _queue_table(study: StudyEvidence) -> Table:
     """Queue lengths of each setting, and of the two halves of the mix."""
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for stay in STAYS:
         for swarm in SWARMS:
             point = at(study, swarm, stay)
@@ -189,7 +189,7 @@ def _queue_table(study: StudyEvidence) -> Table:
             for half, name in {"": "all", **HALVES}.items():
                 if half and swarm != "50-50":
                     continue
-                cells: list[str | Cell] = [stay, swarm, name, wording.runs(len(point.good_runs))]
+                cells: columns.Row = [stay, swarm, name, wording.runs(len(point.good_runs))]
                 for measure in (
                     queues.mean_length(study, half),
                     queues.longer(study, 3, half),
@@ -197,11 +197,9 @@ def _queue_table(study: StudyEvidence) -> Table:
                     queues.longer(study, 100, half, online=False),
                 ):
                     one = measure.at(point)
-                    cells.append(
-                        "–" if one is None else Cell(wording.mean(one), wording.interval(one))
-                    )
+                    cells.append(one)
                 rows.append(cells)
-    return Table(
+    return columns.table(
         [
             "", "swarm", "uplinks of", "runs", "mean (packets)", "above 3 packets (%)",
             "above 100 packets (%)",
@@ -249,15 +247,12 @@ def _halves(evidence: Evidence) -> Iterator[Block]:
 def _service_table(study: StudyEvidence) -> Table:
     """What an unchoke brings, by who uploads and who downloads."""
     point = study.points.points[0]
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for downloader, name in HALVES.items():
         found = [service.slots(study, downloader).at(point)]
         found += [service.rate(study, uploader, downloader).at(point) for uploader in HALVES]
-        cells = [
-            "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
-        ]
-        rows.append([name, wording.runs(max((x.n for x in found if x), default=0)), *cells])
-    return Table(
+        rows.append([name, wording.runs(max((x.n for x in found if x), default=0)), *found])
+    return columns.table(
         [
             "downloads of",
             "runs",
@@ -286,7 +281,7 @@ def half_table(
         heading: heading of these words.
         halves: the populations of the halves at each point, if not all of them.
     """
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     for (name, point), (first, second) in zip(
         points, halves or [HALVES] * len(points), strict=True
     ):
@@ -294,20 +289,17 @@ def half_table(
         if difference is None:
             continue
         found = [quantities.completion_time(study, half).at(point) for half in (first, second)]
-        times = [
-            "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
-        ]
         part = quantities.part_of(study, second, first).at(point)
         rows.append(
             [
                 name,
                 wording.runs(difference.n),
-                *times,
+                *found,
                 Cell(*wording.change(difference)),
-                "–" if part is None else Cell(wording.mean(part), wording.interval(part)),
+                part,
             ]
         )
-    return Table(
+    return columns.table(
         [heading, "runs", "TCP peers (s)", "uTP peers (s)", "uTP against TCP", "uTP's part (%)"],
         rows,
         "Mean completion time of the two halves, and by how much uTP's peers need longer (or, with "
@@ -342,7 +334,7 @@ def _buffers(evidence: Evidence) -> Iterator[Block]:
     caption = (
         "Fig. 3 (b): completion time against the buffer at both ends of every access line; half "
         "TCP, half uTP, seeds stay a random time. Marks are means, bars reach from the first to "
-        f"the third quartile, all downloads of a half together; {study.points.count()} a point. "
+        f"the third quartile, all downloads of a half together; {study.points.count()} per point. "
         "The ordinate is that of the paper's range; what is above it stands in the table."
     )
     yield Figure("buffers", svg, caption, "Completion time of both halves against the buffer")
@@ -357,9 +349,11 @@ def _quartiles(drawing: Canvas, study: StudyEvidence, half: str, name: str, look
         values = kept(study, point, half)
         if not len(values):
             continue
-        x = _packets(study, point) * (0.975 if half == "first" else 1.025)
+        x = _packets(study, point)
         low, high = np.quantile(values, (0.25, 0.75))
-        panel.vlines(x, low, high, color=look.color, linewidth=2.2, alpha=0.75)
+        panel.vlines(
+            x, low, high, color=look.color, linewidth=5.0 if half == "first" else 2.2, alpha=0.6
+        )
         xs.append(x)
         means.append(float(values.mean()))
         (mark,) = panel.plot(
@@ -471,7 +465,7 @@ def _swarms_table(
 
 def _goodput_table(study: StudyEvidence, points: Sequence[tuple[str, Point]]) -> Table:
     """What the other traffic gets beside a swarm peer that uploads over TCP or over uTP."""
-    rows: list[list[str | Cell]] = []
+    rows: list[columns.Row] = []
     measures = [quantities.background_goodput(study, half) for half in HALVES]
     for name, point in points:
         found = [measure.at(point) for measure in measures]
@@ -480,13 +474,10 @@ def _goodput_table(study: StudyEvidence, points: Sequence[tuple[str, Point]]) ->
                 [
                     name,
                     wording.runs(max(one.n for one in found if one is not None)),
-                    *(
-                        "–" if one is None else Cell(wording.mean(one), wording.interval(one))
-                        for one in found
-                    ),
+                    *found,
                 ]
             )
-    return Table(
+    return columns.table(
         ["50-50, also sent", "runs", *(f"beside {name} (kbit/s)" for name in HALVES.values())],
         rows,
         "Goodput of the other traffic of a host in the mixed swarm, by what the swarm's peer on "

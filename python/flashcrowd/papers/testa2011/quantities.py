@@ -118,7 +118,9 @@ def dropped(study: StudyEvidence) -> Measure:
     runs = source.integers(rows, "run")
     lost, sent = (source.numbers(rows, name) for name in ("packets_dropped", "packets_sent"))
     found = {int(r): 1000 * float(a / s) for r, a, s in zip(runs, lost, sent, strict=True) if s}
-    return Measure("packets dropped", "in 1000", found, "By full queues, of all packets sent.")
+    return Measure(
+        "packets dropped", "in 1000", found, "By full queues, of all packets sent.", most=1e3
+    )
 
 
 def _ends(study: StudyEvidence) -> Mapping[int, float]:

@@ -32,8 +32,8 @@ def completion_curves(
 
     caption = (
         f"Share of the leechers of {swarm} that have the whole file. Lines are means over runs, "
-        f"bands the range of the runs; {points.count()} a line. Each line begins before its first "
-        "completion."
+        f"bands the range of the runs; {points.count()} per line. Each line begins before its "
+        "first completion."
     )
     x = "time since the start of the run (s)"
     frame = Frame(slug, x, "leechers done", caption, share=True, along=along)
@@ -55,8 +55,8 @@ def duration_distribution(
 
     caption = (
         f"Distribution of the download times of single leechers of {swarm}, from arrival to the "
-        f"complete file. All runs of a point together, {points.count()} a line; leechers that did "
-        "not finish are left out."
+        f"complete file. All runs of a point together, {points.count()} per line; leechers that "
+        "did not finish are left out."
     )
     x = "download time of a leecher (s)"
     frame = Frame(slug, x, "share of leechers", caption, share=True, along=along)

@@ -75,7 +75,7 @@ def over_time(
 
             caption = (
                 f"{words}, {name}, at each question of the controller. Lines are means over "
-                f"peers and runs, bands the range of the runs; {points.count()} a line."
+                f"peers and runs, bands the range of the runs; {points.count()} per line."
             )
             slug = f"control-{drawn.column.removesuffix('_bps')}" + (f"-{number}" if number else "")
             frame = Frame(slug, "time (s)", drawn.axis, caption, marks=marks)

@@ -19,7 +19,7 @@ def send_gaps(rows: pa.Table, points: Points, slug: str, where: str) -> Figure |
     """Cumulative distribution of the time between successive sends on one connection."""
     caption = (
         f"Time between successive sends to one peer, {where}. All runs of a point together, "
-        f"{points.count()} a line."
+        f"{points.count()} per line."
     )
     frame = Frame(
         slug, "time between sends (ms)", "share of sends", caption, share=True, log=True, step=True
@@ -31,7 +31,7 @@ def payloads(rows: pa.Table, points: Points, slug: str, where: str) -> Figure | 
     """Cumulative distribution of TCP payload lengths."""
     caption = (
         f"Payload of the TCP segments that carried any, {where}. All runs of a point together, "
-        f"{points.count()} a line."
+        f"{points.count()} per line."
     )
     frame = Frame(
         slug, "payload (bytes)", "share of segments", caption, share=True, log=True, step=True
@@ -90,7 +90,7 @@ def ping_times(results: source.Source, points: Points, *, along: str = "") -> li
 
         caption = (
             f"Round-trip times of the echo requests of {called('ping', name)}. All runs of a "
-            f"point together, {points.count()} a line; requests without an answer are left out."
+            f"point together, {points.count()} per line; requests without an answer are left out."
         )
         frame = Frame(
             f"ping-{name}", "round-trip time (ms)", "share of requests", caption, share=True,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 
-from flashcrowd.report import arrange
+from flashcrowd.report import arrange, wording
 from flashcrowd.report.arrange import Layout, Panel
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
+from flashcrowd.report.figure_data import Series
 from flashcrowd.report.points import Point, Points
 from flashcrowd.report.style import QUIET, looks
 
@@ -70,6 +71,8 @@ def line_figure(
     bands = {point.index: band_of(point) for point in points.points}
     if not any(bands.values()):
         return None
+    said = _marked(frame.marks)
+    frame, bands = _readable(frame, bands)
     plan = arrange.curves(points, along=frame.along)
     shown = plan.panels[: arrange.MOST_PANELS]
     ordered = plan.along is not None and points.axes[plan.along].scale is not None
@@ -90,9 +93,25 @@ def line_figure(
                 panel.set_ylabel(frame.y)
         if plan.along is not None:
             key(drawing, points.axes[plan.along].name, columns=6)
-        svg = drawing.svg()
-    caption = frame.caption + _marked(frame.marks) + _left_out(plan)
+        svg = drawing.svg(logarithmic=not frame.share)
+    caption = frame.caption + said + _left_out(plan)
     return Figure(frame.slug, svg, caption, frame.caption.split(". ")[0])
+
+
+def _readable(frame: Frame, bands: dict[int, Band | None]) -> tuple[Frame, dict[int, Band | None]]:
+    """The same with an abscissa in minutes, where seconds would be too many to read."""
+    last = max(float(band.x[-1]) for band in bands.values() if band is not None)
+    name, _, unit = frame.x.rpartition(" (")
+    unit, factor = wording.readable(unit.removesuffix(")"), [last])
+    if factor == 1 or frame.log:
+        return frame, bands
+    there = {
+        point: None if band is None else replace(band, x=band.x * factor)
+        for point, band in bands.items()
+    }
+    xlim = None if frame.xlim is None else (frame.xlim[0] * factor, frame.xlim[1] * factor)
+    marks = tuple((instant * factor, word) for instant, word in frame.marks)
+    return replace(frame, x=f"{name} ({unit})", xlim=xlim, marks=marks), there
 
 
 def _panel(
@@ -121,6 +140,8 @@ def _panel(
             drawstyle="steps-post" if frame.step else "default",
         )  # fmt: skip
         drawing.tip(drawn, line.points[0].label)
+        low, high = (() if each is None else each.tolist() for each in (band.low, band.high))
+        drawing.note(Series(panel, line.label, band.x.tolist(), band.y.tolist(), low, high))
     _marks(panel, frame.marks)
     panel.set_title(content.title)
     if frame.log:

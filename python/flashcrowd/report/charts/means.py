@@ -14,6 +14,7 @@ from flashcrowd.report import wording
 from flashcrowd.report.arrange import Line, layout
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, from_zero, key
+from flashcrowd.report.figure_data import Series
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.statistics import Estimate
@@ -23,6 +24,12 @@ from flashcrowd.report.style import QUIET, Look, looks
 _ASIDE = 7.0
 
 READING = "Points are means over runs, thick bars 95 % intervals, thin bars the range of the runs"
+
+#: Of two runs an interval says nothing that the runs do not say.
+READING_TWO = "Points are means over runs, dots the two runs"
+
+#: An axis of fewer levels compares cases: a line between them would show nothing.
+_FEWEST_JOINED = 3
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,14 @@ def means(
     measure: Measure, points: Points, slug: str, *, along: str = "", lines: str = ""
 ) -> Figure | None:
     """The figure of `measure` at `points`, see :func:`draw`."""
-    shown = Shown(measure.name, measure.unit, measure.at, measure.note)
+    means = [found.mean for point in points.points if (found := measure.at(point))]
+    unit, factor = wording.readable(measure.unit, means)
+
+    def at(point: Point) -> Estimate | None:
+        found = measure.at(point)
+        return found if found is None or factor == 1 else found.scaled(factor)
+
+    shown = Shown(measure.name, unit, at, "")
     return draw(shown, points, slug, along=along, lines=lines)
 
 
@@ -77,7 +91,10 @@ def draw(
     highest = max(estimate.mean for estimate in found)
     below = any(estimate.minimum < 0 for estimate in found)
     axis = points.axes[plan.along]
-    places = axis.scale.values if axis.scale else tuple(float(i) for i in range(len(axis.levels)))
+    scale = axis.scale
+    if scale and not scale.unit and len(axis.levels) < _FEWEST_JOINED:
+        scale = None  # none or one of something: two cases, and no quantity
+    places = scale.values if scale else tuple(float(i) for i in range(len(axis.levels)))
     most = max(len(panel.lines) for panel in plan.panels)
     columns = min(2, len(plan.panels))
     rows = -(-len(plan.panels) // columns)
@@ -87,15 +104,18 @@ def draw(
                 # On a numeric abscissa points stand at their values, though lines meet there:
                 # markers are hollow, and bars lie inside of those of the line before.
                 count = len(content.lines)
-                aside = 0.0 if axis.scale else _ASIDE * (number - (count - 1) / 2)
+                aside = 0.0 if scale else _ASIDE * (number - (count - 1) / 2)
                 bar = 3.0 if aside or count == 1 else 3.0 + 1.5 * min(4, count - 1 - number)
                 # Between categories there is nothing that a line could pass through.
-                joined = axis.scale is not None
-                _line(drawing, panel, line, look, shown, plan.along, places, (aside, bar), joined)
+                joined = scale is not None and len(axis.levels) >= _FEWEST_JOINED
+                _line(
+                    drawing, panel, line, look, shown, (plan.along, axis), places, (aside, bar),
+                    joined,
+                )  # fmt: skip
             panel.set_title(content.title)
             panel.set_xlabel(axis.title)
             panel.tick_params(labelbottom=True)
-            _abscissa(panel, axis, places)
+            _abscissa(panel, axis, places, numeric=scale is not None)
             for value, word in shown.lines.items():
                 panel.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
                 panel.annotate(
@@ -112,11 +132,12 @@ def draw(
             panel.set_ylabel(f"{shown.name} ({shown.unit})")
         if most > 1:
             key(drawing)
-        svg = drawing.svg()
+        svg = drawing.svg(logarithmic=True)
+    reading = READING_TWO if all(each.n == 2 for each in found) else READING
     caption = (
-        f"{wording.sentence(shown.name)} against {axis.name}. {READING}; {points.count()} a point. "
-        f"{shown.note}{'' if zero else ' The ordinate does not begin at zero.'}"
-    )
+        f"{wording.sentence(shown.name)} against {axis.name}. {reading}; {points.count()} per "
+        f"point. {shown.note}{'' if zero else ' The ordinate does not begin at zero.'}"
+    ).rstrip()
     return Figure(slug, svg, caption, f"{shown.name} in {shown.unit} against {axis.title}")
 
 
@@ -126,13 +147,14 @@ def _line(
     line: Line,
     look: Look,
     shown: Shown,
-    along: int,
+    axes: tuple[int, Axis],
     places: tuple[float, ...],
     place: tuple[float, float],
     joined: bool,
 ) -> None:
     aside, width = place
-    xs, ys = [], []
+    along, axis = axes
+    xs, ys, there = [], [], []
     where = panel.transData + ScaledTranslation(
         aside / 72, 0, drawing.drawing.dpi_scale_trans
     )  # fmt: skip
@@ -143,10 +165,15 @@ def _line(
         x = places[point.levels[along]]
         xs.append(x)
         ys.append(found.mean)
+        there.append((point, found))
         bar = {"color": look.color, "transform": where, "solid_capstyle": "butt"}
-        panel.plot([x, x], [found.minimum, found.maximum], linewidth=0.8, **bar)
-        if found.low is not None and found.high is not None:
-            panel.plot([x, x], [found.low, found.high], linewidth=width, alpha=0.55, **bar)
+        if found.n == 2:
+            dots = {"marker": ".", "linestyle": "none", "markersize": 7}
+            panel.plot([x, x], [found.minimum, found.maximum], **bar, **dots)
+        else:
+            panel.plot([x, x], [found.minimum, found.maximum], linewidth=0.8, **bar)
+            if found.low is not None and found.high is not None:
+                panel.plot([x, x], [found.low, found.high], linewidth=width, alpha=0.55, **bar)
         (marker,) = panel.plot(
             [x], [found.mean], color=look.color, transform=where, zorder=4, **_hollow(look)
         )
@@ -157,12 +184,22 @@ def _line(
         xs, ys, color=look.color, linestyle=look.dashes if joined else "none", transform=where,
         label=line.label or None, zorder=3, **_hollow(look),
     )  # fmt: skip
+    names = [axis.label(point.levels[along]) for point, _ in there]
+    ends = [(found.low, found.high) for _, found in there]
+    drawing.note(
+        Series(
+            panel, line.label, xs if axis.scale else names, ys, [low for low, _ in ends],
+            [high for _, high in ends], [found.n for _, found in there],
+        )
+    )  # fmt: skip
 
 
 def _ends(found: Estimate) -> list[float]:
     """What of an estimate must be inside of the panel: its interval, and all runs."""
-    ends = (found.minimum, found.maximum, found.low, found.high)
-    return [end for end in ends if end is not None]
+    ends = [found.minimum, found.maximum]
+    if found.n != 2:
+        ends += [end for end in (found.low, found.high) if end is not None]
+    return ends
 
 
 def _hollow(look: Look) -> dict[str, Any]:
@@ -176,13 +213,13 @@ def _hollow(look: Look) -> dict[str, Any]:
     }
 
 
-def _abscissa(panel: Axes, axis: Axis, places: tuple[float, ...]) -> None:
+def _abscissa(panel: Axes, axis: Axis, places: tuple[float, ...], *, numeric: bool) -> None:
     """Ticks where points can be; the whole axis, if some of its points have no number."""
     low, high = min(places), max(places)
-    margin = 0.05 * (high - low) if axis.scale else 0.4
+    margin = 0.05 * (high - low) if numeric else 0.4
     panel.set_xlim(low - margin, high + margin)
     gaps = [b - a for a, b in pairwise(sorted(set(places)))]
-    if axis.scale is None:
+    if not numeric:
         panel.set_xticks(places, [axis.label(i) for i in range(len(axis.levels))])
     elif min(gaps, default=1.0) > 0.08 * (high - low):
         panel.set_xticks(sorted(set(places)))

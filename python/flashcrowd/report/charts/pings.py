@@ -36,7 +36,7 @@ def over_time(
         caption = (
             f"Round-trip times of the echo requests of {called('ping', name)}, by when they were "
             "sent. Lines are means over runs, bands the range of the runs; "
-            f"{points.count()} a line."
+            f"{points.count()} per line."
         )
         marks = tuple((instant.t_s, instant.words) for instant in instants)
         frame = Frame(

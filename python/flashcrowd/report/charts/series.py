@@ -63,7 +63,7 @@ def series(results: source.Source, points: Points, *, along: str = "") -> list[F
             whose = "" if of == "swarm" else f" ({of})"
             caption = (
                 f"{wording.sentence(name)}{whose} over time. Lines are means over runs, bands the "
-                f"range of the runs; {points.count()} a line."
+                f"range of the runs; {points.count()} per line."
             )
             slug = f"series-{kind}" if origin is None else f"series-{kind}-{_slug(origin)}"
             y = f"{name} ({unit})" if unit else name
@@ -85,7 +85,7 @@ def pieces(rows: pa.Table, points: Points, slug: str, where: str) -> Figure | No
     """Mean number of pieces that the leechers have, over time."""
     caption = (
         f"Pieces that the leechers have, {where}: mean over the leechers. Lines are means over "
-        f"runs, bands the range of the runs; {points.count()} a line."
+        f"runs, bands the range of the runs; {points.count()} per line."
     )
     frame = Frame(slug, "time (s)", "pieces at a leecher", caption)
     return _over_time(
