@@ -12,6 +12,8 @@ from flashcrowd.store.errors import ResultsError
 from flashcrowd.store.html import amount, printed
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from flashcrowd.report.compare import Comparison
 
 
@@ -46,6 +48,20 @@ class Results(store.Results):
 
         opened = [each if isinstance(each, store.Results) else store.open(each) for each in others]
         return compare(self, *opened, margin=margin, names=names)
+
+    def summary(self) -> pa.Table:
+        """The means of the study with their intervals, as `flashcrowd report --csv` prints them.
+
+        A row for each point and measure: the swept settings by path, `measure`, `of`, `unit`,
+        `mean`, `low`, `high`, `n`, `smallest` and `largest` run.
+
+        Raises:
+            ResultsError: the folder cannot be used.
+        """
+        with extras.named():
+            from flashcrowd.report import estimates  # late: it takes a while to load
+
+        return estimates.table(self)
 
     def _repr_html_(self) -> str:
         """The answer first, then where the tables are."""

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from flashcrowd import terminal
@@ -19,9 +17,10 @@ from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
+from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.paper import UnknownName
 from flashcrowd.papers.paper_page import tally
-from flashcrowd.papers.verdict import Verdict
+from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.store import ResultsError
 from flashcrowd.study.pool import Interrupted
 
@@ -31,9 +30,7 @@ _COLOURS = {Verdict.REPRODUCED: "green", Verdict.NOT_REPRODUCED: "red", Verdict.
 def reproduce(
     paper: Annotated[str, Parameter(help="The paper, such as rao2010.")],
     *,
-    quick: Annotated[
-        bool, Parameter(negative=(), help="A smaller crowd and fewer runs; minutes, not hours.")
-    ] = False,
+    quick: Annotated[bool, Parameter(negative=(), help="A smaller crowd and fewer runs.")] = False,
     out: Annotated[
         Path | None, Parameter(help="Folder for everything; results/PAPER if not given.")
     ] = None,
@@ -49,11 +46,15 @@ def reproduce(
     only: Annotated[
         list[str], Parameter(negative=(), help="Only this figure or table. May be repeated.")
     ] = [],  # noqa: B006
+    all: Annotated[
+        bool, Parameter(negative=(), help="Print every claim, not only those not reproduced.")
+    ] = False,
 ) -> int:
     """Reproduce a paper, claim by claim.
 
     Runs each study of the paper into a folder of its own, then judges every claim and writes
-    report.html. After Ctrl-C or a crash the same command goes on where it stopped.
+    report.html. Prints the claims that were not reproduced, and counts the others. After Ctrl-C or
+    a crash the same command goes on where it stopped.
 
     Exit status: 0 done (whatever the verdicts), 1 a run failed, 2 unknown paper, wrong study or
     unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
@@ -88,7 +89,7 @@ def reproduce(
     except EngineError as error:
         print(f"{error}\nFinished runs are kept.", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
-    _show(found)
+    _show(found, everything=all)
     states = [
         failed.told(failed.reasons(results), results.tables["runs"].num_rows, f" of study {study}")
         for study, results in found.results
@@ -96,25 +97,35 @@ def reproduce(
     return max(states, default=0)
 
 
-def _show(found: Reproduction) -> None:
-    """The claims as a table, how many met which verdict, and where the page is."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("claim", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    if found.simulated is not None:
-        table.add_column("simulation", no_wrap=True)
-    table.add_column("measured", overflow="fold")
-    beside = {one.claim.id: one.finding for one in found.simulated or ()}
-    for one in found.judged:
-        findings = [one.finding, *([beside[one.claim.id]] if one.claim.id in beside else [])]
-        verdicts = [
-            Text(it.verdict.value, style=_COLOURS.get(it.verdict, "dim")) for it in findings
-        ]
-        table.add_row(one.claim.id, *verdicts, Text(one.finding.measured))
+def _show(found: Reproduction, *, everything: bool) -> None:
+    """The claims that were not reproduced, or all; how many met which verdict; the page."""
     out = console()
-    out.print(table)
+    beside = {one.claim.id: one.finding for one in found.simulated or ()}
+    missed = [it for it in found.judged if it.finding.verdict is Verdict.NOT_REPRODUCED]
+    for one in found.judged if everything else missed:
+        out.print(_claim(one, beside.get(one.claim.id)))
     out.print(Text(tally(found.judged)))
+    if not everything and len(missed) < len(found.judged):
+        out.print(Text("All claims with their numbers: --all, or the report.", style="dim"))
     for distance in found.distances:
         for sentence in distance.sentences:
             out.print(Text(f"{distance.study}: {sentence}"))
     print(f"Report: {found.page}")
+
+
+def _claim(one: Judged, simulated: Finding | None) -> Text:
+    """A claim: its verdict and its sentence, the paper's number, and ours."""
+    claim, finding = one.claim, one.finding
+    lines = Text.assemble(
+        (finding.verdict.value, _COLOURS.get(finding.verdict, "dim")),
+        f"  {claim.says} ",
+        (f"({claim.section}; {claim.id})", "dim"),
+        "\n",
+    )
+    numbers = [("paper", claim.published), ("measured", finding.measured)]
+    if simulated is not None:
+        numbers.append(("simulation", f"{simulated.verdict.value}, {simulated.measured}"))
+    for name, value in numbers:
+        if value:
+            lines.append(f"  {name + ':':<11} {value}\n")
+    return lines

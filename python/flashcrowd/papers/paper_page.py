@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flashcrowd.papers import claim as claims
@@ -15,6 +15,12 @@ from flashcrowd.report import page, wording
 from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.report.study_page import METHOD
 from flashcrowd.store import atomic
+
+#: Of each claim the item that shows what it is about, by the claim's id.
+ShownIn = Mapping[str, Item]
+
+#: Longer tables of claims are folded: what was not reproduced stands before them.
+_MOST_ROWS = 12
 
 #: What the verdicts mean, beside the table.
 VERDICTS = (
@@ -61,9 +67,12 @@ def build(
     quick = paper.says_of_quick(real) if evidence.quick else ""
     mode = f" ({quick.split(':')[0]})" if quick else ""
     drawn = [item for item in paper.items if evidence.has(item.studies)]
+    shown_in = _shown_in(drawn, judged)
+    missed = list(not_reproduced(judged, shown_in))
     sections = [
+        *([Section(f"Not reproduced{mode}", "missed", missed, "Not reproduced")] if missed else []),
         Section("The paper", "paper", list(_about(paper, evidence))),
-        Section(f"Claims{mode}", "claims", list(_claims(judged, simulated)), "Claims"),
+        Section(f"Claims{mode}", "claims", list(_claims(judged, shown_in, simulated)), "Claims"),
         Section(
             f"Published and measured{mode}",
             "published",
@@ -77,7 +86,7 @@ def build(
     warnings = [" ".join(paper.about[real]["says"].split())] if real else []
     if quick:
         warnings.append(
-            f"{quick[0].upper()}{quick[1:]}. The paper's own size takes a full campaign."
+            f"{quick[0].upper()}{quick[1:]}. Without --quick the runs have the paper's size."
         )
     return Page(
         title=f"{paper.name} {'on real programs' if real else 'reproduced'}{mode}",
@@ -86,6 +95,54 @@ def build(
         foot=METHOD,
         warnings=warnings,
     )
+
+
+def not_reproduced(judged: Sequence[Judged], shown_in: ShownIn) -> Iterator[Block]:
+    """The sentences that did not hold, each with the paper's number and ours."""
+    missed = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
+    if not missed:
+        return
+    rows = [
+        [
+            one.claim.section,
+            Cell(one.claim.says, one.claim.note),
+            one.claim.published or "–",
+            Cell(one.finding.measured, one.finding.why),
+            *_links(one, shown_in),
+        ]
+        for one in missed
+    ]
+    caption = f"The {wording.count(len(missed), 'sentence')} that our runs break. All are below."
+    yield Table(_with_links(["section", "what the paper says", "paper", "measured"], shown_in),
+                rows, caption, frozenset(range(5)))  # fmt: skip
+
+
+def _shown_in(drawn: Sequence[Item], judged: Sequence[Judged]) -> ShownIn:
+    """Of each claim the figure or table that shows its studies and fewest others."""
+    found = {}
+    for one in judged:
+        needs = set(one.claim.needs)
+        showing = [item for item in drawn if needs & {*item.studies, *item.also}]
+        if needs and showing:
+            found[one.claim.id] = min(
+                showing,
+                key=lambda item: (
+                    len(needs - {*item.studies, *item.also}), len({*item.studies, *item.also})
+                ),
+            )  # fmt: skip
+    return found
+
+
+def _links(one: Judged, shown_in: ShownIn) -> list[str | Cell]:
+    """The cell with the figure of a claim; none where no claim has a figure."""
+    if not shown_in:
+        return []
+    item = shown_in.get(one.claim.id)
+    return [Cell("–") if item is None else Cell(item.title.partition(":")[0], target=item.id)]
+
+
+def _with_links(header: list[str], shown_in: ShownIn) -> list[str]:
+    return [*header, "shown in"] if shown_in else header
 
 
 def tally(judged: Sequence[Judged]) -> str:
@@ -140,7 +197,9 @@ def _about(paper: Paper, evidence: Evidence) -> Iterator[Block]:
     yield Text(" ".join(about["missing"].split()))
 
 
-def _claims(judged: Sequence[Judged], simulated: Sequence[Judged] | None = None) -> Iterator[Block]:
+def _claims(
+    judged: Sequence[Judged], shown_in: ShownIn, simulated: Sequence[Judged] | None = None
+) -> Iterator[Block]:
     yield Text(VERDICTS)
     beside = {it.claim.id: it.finding for it in simulated or ()}
     rows = []
@@ -153,17 +212,18 @@ def _claims(judged: Sequence[Judged], simulated: Sequence[Judged] | None = None)
         if one.claim.id in beside:
             other = beside[claim.id]
             row.append(Cell(other.verdict.value, other.measured, other.verdict.mark))
-        rows.append(row)
+        rows.append([*row, *_links(one, shown_in)])
     header = ["section", "what the paper says", "verdict", "measured"]
     if beside:
         header = [*header[:2], "real programs", "measured", "simulation"]
+    header = _with_links(header, shown_in)
     caption = (
-        "The paper's sentences in its order and in our words; small print is ours. Every verdict "
-        "is computed from the runs."
+        f"All {len(rows)} sentences, in the paper's order and in our words; small print is ours. "
+        "Every verdict is computed from the runs."
     )
     if beside:
         caption += " Both engines ran the same studies, and one code judges both."
-    yield Table(header, rows, caption, frozenset(range(len(header))))
+    yield Table(header, rows, caption, frozenset(range(len(header))), folded=len(rows) > _MOST_ROWS)
 
 
 def _published(judged: Sequence[Judged]) -> Table:
@@ -180,8 +240,9 @@ def _published(judged: Sequence[Judged]) -> Table:
     return Table(
         ["what", "published", "measured", "verdict"],
         rows,
-        "The numbers that stand in the text of the paper, beside ours.",
+        "The numbers in the text of the paper, and ours.",
         frozenset({0, 1, 2, 3}),
+        folded=len(rows) > _MOST_ROWS,
     )
 
 
@@ -204,10 +265,12 @@ def _item(paper: Paper, item: Item, evidence: Evidence, mode: str) -> Section:
 
 def _runs(evidence: Evidence) -> Table:
     rows: list[list[str | Cell]] = []
+    programs: list[str] = []
     for study in evidence.studies.values():
         runs = study.points.runs
         bad = sum(not run.good for run in runs.values())
         provenance = study.results.provenance
+        programs.append(f"{provenance.get('version', '?')}, {provenance.get('commit', '?')}")
         rows.append(
             [
                 study.name,
@@ -215,15 +278,16 @@ def _runs(evidence: Evidence) -> Table:
                 str(len(study.points.points)),
                 str(len(runs)),
                 Cell(f"{bad}", mark="bad") if bad else "0",
-                f"{provenance.get('version', '?')}, {provenance.get('commit', '?')}",
             ]
         )
-    return Table(
-        ["study", "title", "points", "runs", "not complete", "version, commit"],
-        rows,
-        "Each study has a results folder of its own, with every default in study.json.",
-        frozenset({0, 1, 5}),
-    )
+    header = ["study", "title", "points", "runs", "not complete"]
+    caption = "Each study has a results folder of its own, with every default in study.json."
+    if len(set(programs)) == 1:
+        caption += f" All were run by flashcrowd {programs[0]}."
+    else:
+        header.append("version, commit")
+        rows = [[*row, program] for row, program in zip(rows, programs, strict=True)]
+    return Table(header, rows, caption, frozenset({0, 1, 5}))
 
 
 def judged_by(paper: Paper, evidence: Evidence) -> list[Judged]:

@@ -14,19 +14,6 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Reasons:
-    """Sentences below each other, each of which can be read alone.
-
-    Attributes:
-        lead: what they are about; empty if that is plain.
-        items: the sentences.
-    """
-
-    lead: str
-    items: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Notice:
     """A paragraph that must not be overlooked."""
 
@@ -136,7 +123,7 @@ class Playback:
     alt: str
 
 
-Block = Text | Reasons | Notice | Facts | Table | Figure | Playback
+Block = Text | Notice | Facts | Table | Figure | Playback
 
 
 @dataclass(frozen=True)

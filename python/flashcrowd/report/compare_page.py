@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from flashcrowd.report import compare_words, downloads, listings, page, wording
+from flashcrowd.report import columns, compare_words, downloads, listings, page, wording
 from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import completion, histograms, means, series
 from flashcrowd.report.compare_match import AXIS
 from flashcrowd.report.compare_pairs import Pairs
 from flashcrowd.report.measures import Measure
-from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.study_page import METHOD
 
 MARKS = {"equivalent": "good", "different": "bad", "undecided": "open"}
@@ -79,16 +78,18 @@ def _means(comparison: Pairs) -> Iterator[Block]:
 def _table(comparison: Pairs, measure: Measure, *, folded: bool) -> Table:
     first = comparison.sides[0].name
     pairs = {pair.point.index: pair for pair in comparison.pairs(measure)}
-    header = ["point", "folder", "runs", f"mean ({measure.unit})", "smallest to largest run"]
+    points = [point for group in comparison.settings for point in group]
+    unit, found = columns.scaled(measure.unit, columns.of_measure(measure, points))
+    numbers = dict(zip([point.index for point in points], _numbers(found), strict=True))
+    header = ["point", "folder", "runs", columns.heading("mean", unit), "smallest to largest run"]
     header += [f"difference from {first}", "verdict"]
     rows: list[list[str | Cell]] = []
     for group in comparison.settings:
         for point in group:
-            found = measure.at(point)
             row: list[str | Cell] = [
                 comparison.setting(point) or "the only one",
                 comparison.folder(point),
-                *_numbers(found),
+                *numbers[point.index],
             ]
             pair = pairs.get(point.index)
             if pair is None:
@@ -105,11 +106,15 @@ def _table(comparison: Pairs, measure: Measure, *, folded: bool) -> Table:
     return Table(header, rows, caption, frozenset({0, 1, 6}), folded=folded)
 
 
-def _numbers(found: Estimate | None) -> list[str | Cell]:
-    if found is None:
-        return ["n = 0", Cell("no complete run", mark="bad"), ""]
-    spread = wording.spread(found) if found.n > 1 else ""
-    return [wording.runs(found.n), Cell(wording.mean(found), wording.interval(found)), spread]
+def _numbers(column: columns.Column) -> list[list[str | Cell]]:
+    """Of each row its count of runs, its mean and its range."""
+    lost = Cell("no complete run", mark="bad")
+    return [
+        ["n = 0", lost, ""] if mean is None else [wording.runs(mean.n), cell, spread]
+        for mean, cell, spread in zip(
+            column, columns.cells(column), columns.ranges(column), strict=True
+        )
+    ]
 
 
 def _curves(comparison: Pairs) -> Iterator[Block]:

@@ -88,13 +88,14 @@ class _Sides:
             table.add_column(numbers[number], justify="right", no_wrap=intervals != _NOWHERE)
         table.add_column("verdict", no_wrap=intervals == _BESIDE)
         pairs = {pair.point.index: pair for pair in self.comparison.pairs(self.measure)}
+        places = self.measure.places(it for group in self.comparison.settings for it in group)
         for group in settings:
             for number, point in enumerate(group):
                 row: list[RenderableType] = []
                 if swept:
                     row.append("" if number else self.comparison.setting(point))
                 row.append(self.comparison.folder(point))
-                cells = [*_numbers(self.measure.at(point)), "", "", ""]
+                cells = [*_numbers(self.measure.at(point), places), "", "", ""]
                 pair = pairs.get(point.index)
                 if pair is not None:
                     change = pair.found.change
@@ -109,7 +110,11 @@ class _Sides:
         return table
 
 
-def _numbers(found: Estimate | None) -> list[str]:
+def _numbers(found: Estimate | None, places: int) -> list[str]:
     if found is None:
         return ["0", "–", "–"]
-    return [str(found.n), wording.mean(found), wording.interval(found)]
+    return [
+        str(found.n),
+        wording.mean(found, places=places),
+        wording.interval(found, places=places),
+    ]

@@ -1,4 +1,8 @@
-"""Why it took so long: what held a run up, in words, with shares of time.
+"""Why it took so long: what held a run up, in words and as a table, with shares of time.
+
+A line in which packets wait long is named by what the field calls it, bufferbloat: a queue that
+stands longer than an interval of CoDel, 100 ms (RFC 8289, section 4.2), is larger than any round
+trip needs, and all that cross the line wait for it (RFC 7567, section 1).
 
 Reads the tables `populations`, `origins`, `links` and `runs` and the resolved study. Shares are
 means over the runs, each peer of a population counting for as long as it was there.
@@ -7,13 +11,15 @@ means over the runs, each peer of a population counting for as long as it was th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from flashcrowd.report import source
+from flashcrowd.report.blocks import Table
 from flashcrowd.report.points import RUN_COLUMNS, Point
 from flashcrowd.report.source import Source
 from flashcrowd.report.wording import count, number, sentence
@@ -23,11 +29,41 @@ TELLING = 0.02
 BUSY = 0.9
 """A link that carries at least this part of what it could holds others up."""
 
+BLOATED_S = 0.1
+"""Packets that wait longer than this on average stand in a queue that lasts: CoDel's interval."""
+MOST_COLUMNS = 6
+"""More points than these are not shown side by side: only those that tell most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that held a run up.
+
+    Attributes:
+        what: what it is, as the heading of a row; that of other points is the same.
+        value: how much, to compare points by: a share of 1, a count, or seconds.
+        shown: the value as text.
+        says: the same as a sentence; empty where another one has said it.
+    """
+
+    what: str
+    value: float
+    shown: str
+    says: str
+
+
 _WAITS = {
     "choked_share": "waited for a slot: all who had what they lacked choked them",
     "uninterested_share": "had neighbours, and none of them had a piece to ask for",
     "alone_share": "had no neighbour yet",
 }
+
+_WAITING = {
+    "choked_share": "waited for a slot",
+    "uninterested_share": "neighbours had nothing to ask for",
+    "alone_share": "had no neighbour yet",
+}
+"""The same as headings of rows."""
 
 _NOTHING = re.compile(r" \(0 ")
 """An upload limit in brackets that lets nothing through."""
@@ -42,6 +78,11 @@ def sentences(results: Source, point: Point | None = None) -> list[str]:
         results: tables and study.
         point: whose runs; all without one.
     """
+    return [fact.says for fact in facts(results, point) if fact.says]
+
+
+def facts(results: Source, point: Point | None = None) -> list[Fact]:
+    """The same with their numbers."""
     runs = None if point is None else [run.run for run in point.runs]
     return [
         *_outcomes(_rows(results, "runs", runs)),
@@ -49,6 +90,52 @@ def sentences(results: Source, point: Point | None = None) -> list[str]:
         *_disks(results, runs),
         *_links(results, runs),
     ]
+
+
+def table(results: Source, points: Sequence[Point]) -> Table | None:
+    """What held up the runs of some points, a column each, the largest difference first.
+
+    ``None`` where nothing is known.
+    """
+    found = [{fact.what: fact for fact in facts(results, point)} for point in points]
+    names = list(dict.fromkeys(name for of_point in found for name in of_point))
+    if not names:
+        return None
+    names.sort(key=lambda name: -_difference([of.get(name) for of in found]))
+    rows = [[name, *(of[name].shown if name in of else "–" for of in found)] for name in names]
+    same = " The largest difference comes first." if len(points) > 1 else ""
+    caption = (
+        "What held the runs up: means over the runs of a point; shares are of the time in which "
+        f"peers waited.{same} –: less than {_per_cent(TELLING)}, or nothing."
+    )
+    heads = [point.label for point in points] if len(points) > 1 else ["all runs"]
+    return Table(["", *heads], rows, caption)
+
+
+def _difference(found: Sequence[Fact | None]) -> float:
+    """How far apart the points are in something, as a share of the largest."""
+    values = [0.0 if fact is None else fact.value for fact in found]
+    return (max(values) - min(values)) / max(values) if max(values) > 0 else 0.0
+
+
+def bufferbloat(results: Source, points: Sequence[Point]) -> list[str]:
+    """Each line in which packets waited long at some of the points, and what mends it."""
+    waits: dict[str, list[tuple[float, float, Point]]] = {}
+    for point in points:
+        for kind, used, wait_s in _waits(results, [run.run for run in point.runs]):
+            if wait_s >= BLOATED_S:
+                waits.setdefault(kind, []).append((wait_s, used, point))
+    found = []
+    for kind, cases in waits.items():
+        wait_s, used, point = max(cases, key=lambda case: case[0])
+        at = f" at {point.label}" if len(points) > 1 else ""
+        more = f" It is so at {len(cases)} of {len(points)} points." if len(cases) > 1 else ""
+        found.append(
+            f"Bufferbloat{at}: packets waited {_milliseconds(wait_s)} on average in the queue of "
+            f"{kind}, which carried {_per_cent(used)} of what it could.{more} A smaller queue, "
+            "FQ-CoDel, or a limit below the rate of the line mends it."
+        )
+    return found
 
 
 def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None:
@@ -68,18 +155,20 @@ _ENDS = (
 )
 
 
-def _outcomes(rows: pa.Table | None) -> Iterator[str]:
+def _outcomes(rows: pa.Table | None) -> Iterator[Fact]:
     if rows is None:
         return
     outcomes, reasons = source.strings(rows, "outcome"), source.strings(rows, "reason")
     for outcome, words in _ENDS:
         chosen = outcomes == outcome
         if chosen.any():
-            of = f"{count(int(chosen.sum()), 'run')} of {rows.num_rows}"
-            yield f"{of} {words}: {reasons[chosen][0]}."
+            many = int(chosen.sum())
+            of = f"{count(many, 'run')} of {rows.num_rows}"
+            says = f"{of} {words}: {reasons[chosen][0]}."
+            yield Fact(f"runs that {words}", many, f"{many} of {rows.num_rows}", says)
 
 
-def _swarms(results: Source, runs: list[int] | None) -> Iterator[str]:
+def _swarms(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     rows = _rows(results, "populations", runs)
     if rows is None:
         return
@@ -87,53 +176,66 @@ def _swarms(results: Source, runs: list[int] | None) -> Iterator[str]:
     for name in names:
         prefix = f"{name}: " if len(names) > 1 else ""
         of_swarm = source.where(rows, "swarm", name)
-        for text in _swarm(results, runs, name, of_swarm):
-            yield prefix + text if prefix else sentence(text)
+        for fact in _swarm(results, runs, name, of_swarm):
+            says = prefix + fact.says if prefix else sentence(fact.says)
+            yield replace(fact, what=sentence(prefix + fact.what), says=says)
 
 
-def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) -> Iterator[str]:
+def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) -> Iterator[Fact]:
     populations = source.strings(rows, "population")
     roles = source.strings(rows, "role")
-    found: list[tuple[float, str]] = []
+    found: list[Fact] = []
     for name, role in dict.fromkeys(zip(populations, roles, strict=True)):
         own = rows.filter(pa.array((populations == name) & (roles == role), type=pa.bool_()))
         limit = _limit(results, runs, swarm, str(name))
         limited = _share(own, "limited_share", "needed_s")
         if limited >= TELLING:
             text = f"the upload limit of {name}{limit} was used up {_per_cent(limited)} of the time"
-            found.append((limited, f"{text} that somebody still downloaded."))
+            says = f"{text} that somebody still downloaded."
+            found.append(_of_time(f"{name}: upload limit used up", limited, says))
         idle = _share(own, "idle_share", "needed_s")
         if _NOTHING.match(limit):
-            found.append((1.0, f"{name} was not allowed to upload{limit}."))
+            says = f"{name} was not allowed to upload{limit}."
+            found.append(_of_time(f"{name}: not allowed to upload", 1.0, says))
         elif idle >= TELLING:
             text = (
                 f"{name} had nothing to upload {_per_cent(idle)} of the time that leechers waited"
             )
-            found.append((idle, f"{text}: no request was there, and nothing was on its way."))
+            says = f"{text}: no request was there, and nothing was on its way."
+            found.append(_of_time(f"{name}: nothing to upload", idle, says))
         for column, what in _WAITS.items():
             share = _share(own, column, "downloading_s")
             if share >= TELLING:
-                found.append((share, f"{_per_cent(share)} of their time, {name} {what}."))
-    yield from (text for _, text in sorted(found, key=lambda item: -item[0]))
+                says = f"{_per_cent(share)} of their time, {name} {what}."
+                found.append(_of_time(f"{name}: {_WAITING[column]}", share, says))
+    yield from sorted(found, key=lambda fact: -fact.value)
     yield from _bytes(rows, roles)
 
 
-def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[str]:
+def _of_time(what: str, share: float, says: str) -> Fact:
+    return Fact(what, share, _per_cent(share), says)
+
+
+def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
     """Who sent it, what was sent for nothing, and how often a transport waited for nothing."""
     up, down = source.numbers(rows, "uploaded_bytes"), source.numbers(rows, "downloaded_bytes")
     if up.sum() > 0:
         saved = up[roles == "leecher"].sum() / up.sum()
-        yield (
+        says = (
             f"leechers uploaded {_per_cent(saved)} of all that was uploaded, "
             f"seeds {_per_cent(1 - saved)}."
         )
+        yield _of_time("share of the upload that leechers sent", float(saved), says)
     wasted = source.numbers(rows, "wasted_bytes").sum() / max(down.sum(), 1.0)
     if wasted >= TELLING:
-        yield f"{_per_cent(wasted)} of what was downloaded was there already, or given up."
+        says = f"{_per_cent(wasted)} of what was downloaded was there already, or given up."
+        yield _of_time("downloaded twice, or given up", float(wasted), says)
     peers = source.numbers(rows, "peers").sum()
     timeouts = source.numbers(rows, "timeouts").sum() / max(peers, 1.0)
     if timeouts >= 1:
-        yield f"connections ran into {number(timeouts, 1)} retransmission timeouts a peer."
+        shown = number(timeouts, 1)
+        says = f"connections ran into {shown} retransmission timeouts per peer."
+        yield Fact("retransmission timeouts per peer", float(timeouts), shown, says)
 
 
 def _share(rows: pa.Table, column: str, of: str) -> float:
@@ -164,7 +266,7 @@ def _table(content: Any, key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _disks(results: Source, runs: list[int] | None) -> Iterator[str]:
+def _disks(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     """How busy the disk of each content server was, and what it read for what was sent."""
     rows = _rows(results, "origins", runs)
     if rows is None:
@@ -180,39 +282,44 @@ def _disks(results: Source, runs: list[int] | None) -> Iterator[str]:
             for column in ("read_bytes", "sent_bytes")
         )
         did = f"it read {read} MB/s for {sent} MB/s that the server sent."
-        if busy >= BUSY:
-            yield f"The disk of {name} was busy all the time ({_per_cent(busy)}): {did}"
-        else:
-            yield f"The disk of {name} was busy {_per_cent(busy)} of the time: {did}"
+        often = "all the time ({})" if busy >= BUSY else "{} of the time"
+        says = f"The disk of {name} was busy {often.format(_per_cent(busy))}: {did}"
+        yield _of_time(f"Disk of {name}: busy", busy, says)
 
 
-def _links(results: Source, runs: list[int] | None) -> Iterator[str]:
+def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     """The busiest link: access lines of a group together, shared links one by one."""
+    found = list(_waits(results, runs))
+    if not found:
+        return
+    kind, used, wait_s = max(found, key=lambda each: each[1])
+    wait = f"packets waited {_milliseconds(wait_s)} for it on average"
+    carried = f"carried {_per_cent(used)} of what it could, and {wait}."
+    says = f"No line was full all the time. The busiest, {kind}, {carried}"
+    if used >= BUSY:
+        says = f"{sentence(kind)} was full: it {carried}"
+    yield Fact("Busiest line: used", used, f"{_per_cent(used)} ({kind.removeprefix('the ')})", says)
+    for kind, _, wait_s in found:
+        if wait_s >= BLOATED_S / 10:
+            name = f"Packets waited for {kind}"
+            yield Fact(name, wait_s, _milliseconds(wait_s), "")
+
+
+def _waits(results: Source, runs: list[int] | None) -> Iterator[tuple[str, float, float]]:
+    """Of each kind of link its share that was used, and the mean wait of its packets in seconds."""
     rows = _rows(results, "links", runs)
     if rows is None:
         return
     names, used = source.strings(rows, "link"), source.numbers(rows, "utilisation")
+    waits, packets = source.numbers(rows, "mean_queue_delay_s"), source.numbers(rows, "packets")
     groups = _table(_table(results.study, "network"), "groups")
     kinds = np.asarray([_kind(str(name), groups) for name in names], dtype=object)
-    busiest: tuple[float, str, np.ndarray] | None = None
     for kind in dict.fromkeys(kinds.tolist()):
         chosen = (kinds == kind) & ~np.isnan(used)
         if chosen.any():
-            mean = float(used[chosen].mean())
-            if busiest is None or mean > busiest[0]:
-                busiest = (mean, str(kind), chosen)
-    if busiest is None:
-        return
-    mean, kind, chosen = busiest
-    waits, packets = source.numbers(rows, "mean_queue_delay_s"), source.numbers(rows, "packets")
-    waited = chosen & ~np.isnan(waits) & (packets > 0)
-    wait_s = float(np.average(waits[waited], weights=packets[waited])) if waited.any() else 0.0
-    wait = f"packets waited {_milliseconds(wait_s)} for it on average"
-    carried = f"carried {_per_cent(mean)} of what it could, and {wait}."
-    if mean >= BUSY:
-        yield f"{sentence(kind)} was full: it {carried}"
-    else:
-        yield f"No line was full all the time. The busiest, {kind}, {carried}"
+            waited = chosen & ~np.isnan(waits) & (packets > 0)
+            wait = np.average(waits[waited], weights=packets[waited]) if waited.any() else 0.0
+            yield str(kind), float(used[chosen].mean()), float(wait)
 
 
 def _kind(link: str, groups: Mapping[str, Any]) -> str:
@@ -233,4 +340,6 @@ def _per_cent(share: float) -> str:
 
 
 def _milliseconds(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{number(seconds, 1)} s"
     return f"{number(1e3 * seconds, 0 if seconds >= 0.01 else 1)} ms"

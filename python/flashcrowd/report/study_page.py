@@ -23,7 +23,7 @@ from flashcrowd.report import (
     stopping,
     wording,
 )
-from flashcrowd.report.blocks import Block, Facts, Page, Reasons, Section, Table, Text
+from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import (
     capacity,
     completion,
@@ -45,9 +45,10 @@ from flashcrowd.report.source import Source, section
 
 #: How the intervals are made, for the foot of every page.
 METHOD = (
-    "Every mean is taken over runs, never over peers, and stands beside its count of runs n. "
+    "Every mean is over runs, never over peers, and has its count of runs n. "
     "Intervals cover 95 %: from five runs up by the bootstrap over runs (BCa, at the level "
     "widened for small n), with two to four runs by Student's t; a single run is called a sample. "
+    "They are over seeds, not over models: they do not say how far a model is from reality. "
     "Changes compare runs of the same seed in pairs."
 )
 
@@ -143,19 +144,15 @@ def _what(results: Source, points: Points) -> Iterator[Block]:
     yield Facts(description.facts(results, points))
 
 
-MOST_IN_A_ROW = 2
-"""More reasons than these are a list, and no paragraph."""
-
-
 def _why(results: Source, points: Points, decisive: Headline) -> Iterator[Block]:
-    """What held up the runs of the first point, and those of the one that differs most from it."""
-    for point in _telling(points, decisive):
-        sentences = diagnosis.sentences(results, point)
-        name = f"At {point.label}:" if len(points.points) > 1 else ""
-        if len(sentences) > MOST_IN_A_ROW:
-            yield Reasons(name, sentences)
-        elif sentences:
-            yield Text(" ".join([name, *sentences]).strip())
+    """What held up the runs of each point, or of those that tell most where there are many."""
+    few = len(points.points) <= diagnosis.MOST_COLUMNS
+    shown = points.points if few else _telling(points, decisive)
+    for sentence in diagnosis.bufferbloat(results, points.points):
+        yield Text(sentence)
+    table = diagnosis.table(results, shown)
+    if table is not None:
+        yield table
 
 
 def _telling(points: Points, decisive: Headline) -> list[Point]:
@@ -167,7 +164,7 @@ def _telling(points: Points, decisive: Headline) -> list[Point]:
         differ = [(abs(change.mean), point) for point, change in changes.items() if change]
         if differ:
             chosen.append(max(differ, key=lambda pair: (pair[0], -pair[1].index))[1])
-    return chosen
+    return list(dict.fromkeys(chosen))
 
 
 def _outcome(points: Points) -> Iterator[Section]:
