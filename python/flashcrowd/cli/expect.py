@@ -18,7 +18,10 @@ from flashcrowd.store.errors import understood
 def expect(
     folder: Annotated[Path, Parameter(help="The results folder.")],
     *,
-    quiet: Annotated[bool, Parameter(negative=(), help="No table; the exit status only.")] = False,
+    quiet: Annotated[
+        bool,
+        Parameter(name=["--quiet", "-q"], negative=(), help="No table; the exit status only."),
+    ] = False,
 ) -> int:
     """Judge what a study expects of its results: kept, broken or undecided.
 

@@ -102,7 +102,9 @@ def run(
     ] = False,
     repeat_invalid: RepeatInvalid = 0,
     across: Across = [],  # noqa: B006
-    quiet: Annotated[bool, Parameter(negative=(), help="No progress and no summary.")] = False,
+    quiet: Annotated[
+        bool, Parameter(name=["--quiet", "-q"], negative=(), help="No progress and no summary.")
+    ] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
 
