@@ -338,7 +338,7 @@ def test_nothing_beside_the_file_leads_elsewhere(name, kind, tmp_path):
         Call(server.url, place / "file", tries=2).run()
     assert victim.read_text() == "precious"
     # A note that was begun and left is no sign of anything: it is written anew.
-    assert (type(caught.value) is Unusable) == (name != "file.part.json.new")
+    assert isinstance(caught.value, Unusable) == (name != "file.part.json.new")
     if name == "file.part.json.new":
         assert "had" in json.loads((place / "file.part.json").read_text())
 

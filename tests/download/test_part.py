@@ -97,6 +97,6 @@ def test_a_full_disk_says_whether_the_next_call_goes_on(
     part.close()
     assert part.note.exists() == kept
     with_what_came = Part(tmp_path / "big.iso")
-    with_what_came.resume("http://a/big.iso")
+    with_what_came.resume(["http://a/big.iso"])
     assert with_what_came.ranges.bytes == (10 if kept else 0)
     with_what_came.close()

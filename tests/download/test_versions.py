@@ -1,5 +1,6 @@
 """A file that changes, on many nodes, with validators or without: one version or an error."""
 
+import base64
 import random
 import re
 import shutil
@@ -40,11 +41,28 @@ class Servers:
         sizes = [size, size if draw.random() < 0.9 else draw.randint(1, 3000)]
         self.versions = [content(it, seed) for seed, it in enumerate(sizes)]
         self.now = 0
+        self.tree = 0
+        self.says_digests = False
         self.habits = {it: draw.random() < 0.6 for it in (
             "changes", "cuts", "no tag", "no date", "ignores If-Range", "reorders", "no HEAD",
         )} | {it: draw.random() < 0.2 for it in (
             "weak", "other bytes", "chunks", "close", "other tags",
         )}  # fmt: skip
+
+    @classmethod
+    def mirror(cls, draw: random.Random, of: "Servers", number: int) -> "Servers":
+        """Another place that is said to have the same, and has it or not: under the same dates."""
+        mirror = cls(draw)
+        mirror.url = f"http://mirror-{number}/file"
+        mirror.says_digests = draw.random() < 0.5
+        if draw.random() < 0.5:
+            mirror.versions = of.versions
+            mirror.tree = draw.choice([of.tree, number])
+        else:
+            sizes = [len(it) for it in of.versions]
+            mirror.versions = [content(it, 10 * number + seed) for seed, it in enumerate(sizes)]
+            mirror.tree = number
+        return mirror
 
     def does(self, habit: str) -> bool:
         """Whether it does so this time."""
@@ -73,8 +91,11 @@ class Servers:
             return b"HTTP/1.1 405 x\r\nContent-Length: 0\r\n\r\n"
         data = self.versions[self.now]
         node = self.draw.randrange(3) if self.habits["other tags"] else 0
-        tag, date = f'"{self.now}-{node}"', (DATE, LATER)[self.now]
+        tag, date = f'"{self.now}-{node}-{self.tree}"', (DATE, LATER)[self.now]
         fields = {"Date": NOW, "Accept-Ranges": "bytes"}
+        if self.says_digests:
+            digest = base64.b64encode(sha256(data).digest()).decode()
+            fields["Repr-Digest"] = f"sha-256=:{digest}:"
         if self.habits["reorders"]:
             fields["Vary"] = "Prefer"
         if not self.does("no tag"):
@@ -120,9 +141,12 @@ class Servers:
         return f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + (body if method == "GET" else b"")
 
 
-def fetched(draw: random.Random) -> str:
-    """What came of some calls for one file."""
+def fetched(draw: random.Random, mirrors: int = 0) -> str:
+    """What came of some calls for one file, of which there are so many mirrors."""
     servers = Servers(draw)
+    servers.says_digests = mirrors > 0 and draw.random() < 0.5
+    others = [Servers.mirror(draw, servers, number) for number in range(1, mirrors + 1)]
+    versions = [it for each in (servers, *others) for it in each.versions]
     of = draw.choice(servers.versions)
     sha = sha256(of).digest() if draw.random() < 0.4 else b""
     folder = Path(tempfile.mkdtemp())
@@ -132,12 +156,13 @@ def fetched(draw: random.Random) -> str:
             given = sha if draw.random() < 0.8 else b""
             wish = Wish(target, sha256=given, tries=draw.randint(1, 6))
             try:
-                result = Download(cast(Any, servers), wish, sleep=lambda seconds: None).run()
+                site, more = cast(Any, servers), cast(Any, others)
+                result = Download(site, wish, sleep=lambda seconds: None, mirrors=more).run()
             except FetchError:
                 assert not target.exists()
                 continue
             got = target.read_bytes()
-            assert got in ([of] if given else servers.versions)
+            assert got in ([of] if given else versions)
             assert result.bytes == len(got)
             assert [it.name for it in folder.iterdir()] == ["file"]
             return "resumed" if result.resumed else "put together" if result.retries else "whole"
@@ -153,3 +178,12 @@ def test_a_file_is_one_version_or_none(seed, monkeypatch):
     draw = random.Random(seed)
     came = [fetched(draw) for _ in range(100)]
     assert all(it in came for it in ("whole", "put together", "nothing"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_file_of_several_mirrors_is_one_version_or_none(seed, monkeypatch):
+    for name in ("fsync", "fdatasync"):  # no power is lost here
+        monkeypatch.setattr(f"os.{name}", lambda fd: None, raising=False)
+    draw = random.Random(seed)
+    came = [fetched(draw, mirrors=1 + at % 2) for at in range(100)]
+    assert all(it in came for it in ("whole", "put together"))

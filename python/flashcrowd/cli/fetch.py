@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
 from flashcrowd.cli.ending import again, stopped
 
+if TYPE_CHECKING:
+    from flashcrowd.download import Fetched
+    from flashcrowd.download.several import Outcome
+    from flashcrowd.download.voice import Voice
+    from flashcrowd.download.wanted import Wanted
+
 
 def fetch(
-    url: Annotated[str, Parameter(name="URL", help="Where it is: http://… or https://…")],
-    /,
-    *,
+    *urls: Annotated[str, Parameter(name="URL", help="Where they are: http://… or https://…")],
+    lists: Annotated[
+        list[str],
+        Parameter(
+            name=["--from", "-i"],
+            negative=(),
+            allow_leading_hyphen=True,
+            help="A list: an address a line, and its SHA-256 behind it if you know it; - for "
+            "standard input. May be repeated.",
+        ),
+    ] = [],  # noqa: B006
+    mirror: Annotated[
+        list[str],
+        Parameter(
+            negative=(),
+            help="Another address of the same file, asked where the first one fails. May be "
+            "repeated.",
+        ),
+    ] = [],  # noqa: B006
     output: Annotated[
         Path | None,
         Parameter(
@@ -24,6 +47,17 @@ def fetch(
             help="Where it is to be; if not given, here, by the last part of the address.",
         ),
     ] = None,
+    directory: Annotated[
+        Path | None,
+        Parameter(name=["--directory", "-d"], help="The folder for files without -o."),
+    ] = None,
+    skip_existing: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Leave a file of that name as it is; it is checked only if its SHA-256 is known.",
+        ),
+    ] = False,
     overwrite: Annotated[
         bool, Parameter(negative=(), help="Replace a file of that name, when the new one is whole.")
     ] = False,
@@ -59,58 +93,154 @@ def fetch(
         Path | None,
         Parameter(help="Certificates (PEM) that are trusted instead of the system's."),
     ] = None,
-    quiet: Annotated[bool, Parameter(negative=(), help="Say only what went wrong.")] = False,
+    quiet: Annotated[
+        bool, Parameter(name=["--quiet", "-q"], negative=(), help="Say only what went wrong.")
+    ] = False,
     json: Annotated[
-        bool, Parameter(negative=(), help="Print what was fetched as JSON at the end.")
+        bool, Parameter(negative=(), help="Print what was fetched as JSON, a line for each file.")
     ] = False,
 ) -> int:
-    """Fetch a file over HTTP, and go on where an earlier call stopped.
+    """Fetch files over HTTP, and go on where an earlier call stopped.
 
     What comes is in FILE.part until the file is whole and verified by the digests that the server
     offers. Give the same command again after Ctrl-C or a crash. A server that offers it sends the
-    bytes in the order that costs its disk least (`flashcrowd serve` does).
+    bytes in the order that costs its disk least (`flashcrowd serve` does). Several files come one
+    after the other, and the end names those that failed.
 
-    Exit status: 0 the file is there, 1 the server or the way to it failed, 2 the address, the
-    target or this machine does not allow it, 130 after Ctrl-C.
+    Exit status: 0 all files are there, 1 the server or the way to it failed, 2 the address, the
+    target or this machine does not allow it, 130 after Ctrl-C. Of several failures, 1 counts first.
     """
-    from flashcrowd.download import FetchError, Unusable, name_of
+    from flashcrowd.download import FetchError, Unusable, several
     from flashcrowd.download import fetch as fetch_file
-    from flashcrowd.download.address import clean
-    from flashcrowd.download.voice import Voice
+
+    def one(each: Wanted, voice: Voice) -> Fetched:
+        return fetch_file(
+            each.url,
+            each.target,
+            mirrors=mirror,
+            progress=voice.watch,
+            tell=voice.tell,
+            overwrite=overwrite,
+            sha256=each.sha256,
+            headers=fields,
+            any_order=not in_order,
+            tries=tries,
+            timeout_s=timeout,
+            ca=ca,
+        )
 
     try:
-        target = Path(name_of(url)) if output is None else output
         fields = dict(_field(text) for text in header)
-        with Voice(target.name, quiet) as voice:
-            try:
-                fetched = fetch_file(
-                    url,
-                    target,
-                    progress=voice.watch,
-                    tell=voice.tell,
-                    overwrite=overwrite,
-                    sha256=sha256,
-                    headers=fields,
-                    any_order=not in_order,
-                    tries=tries,
-                    timeout_s=timeout,
-                    ca=ca,
-                )
-            except KeyboardInterrupt:
-                voice.stop()
-                print(f"\nStopped. {voice.kept()}\nGo on with: {again()}", file=sys.stderr)
-                return stopped()
+        wanted = _wanted(urls, lists, output, directory, sha256, mirror)
+        if len(wanted) == 1 and not lists and not skip_existing:
+            return _only(wanted[0], one, quiet, json)
     except FetchError as error:
         print(error, file=sys.stderr)
         if error.kept and not isinstance(error, Unusable):
             print(f"What came is kept. Go on with: {again()}", file=sys.stderr)
         return error.status
+
+    def told(outcome: several.Outcome) -> None:
+        if json:
+            print(json_format.dumps(_said(outcome)), flush=True)
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    try:
+        return several.Several(wanted, one, say, told, quiet, skip_existing).run()
+    except KeyboardInterrupt:
+        skip = "" if skip_existing else " --skip-existing"
+        print(f"Go on with: {again()}{skip}", file=sys.stderr)
+        return stopped()
+
+
+def _only(
+    each: Wanted, fetch_one: Callable[[Wanted, Voice], Fetched], quiet: bool, json: bool
+) -> int:
+    """One file alone; gives the exit status."""
+    from flashcrowd.download.several import Outcome
+    from flashcrowd.download.voice import Voice
+
+    with Voice(each.target.name, quiet) as voice:
+        try:
+            fetched = fetch_one(each, voice)
+        except KeyboardInterrupt:
+            voice.stop()
+            print(f"\nStopped. {voice.kept()}\nGo on with: {again()}", file=sys.stderr)
+            return stopped()
     if json:
-        said = {"format": 1, "url": clean(url), **asdict(fetched), "path": str(fetched.path)}
-        print(json_format.dumps(said))
+        print(json_format.dumps(_said(Outcome(each, fetched))))
     elif not quiet:
         print(voice.summary(fetched), file=sys.stderr)
     return 0
+
+
+def _said(outcome: Outcome) -> dict[str, Any]:
+    """What came of a file, as JSON has it."""
+    from flashcrowd.download.address import clean
+
+    url, path = clean(outcome.wanted.url), str(outcome.wanted.target)
+    said: dict[str, Any] = {"format": 1, "url": url}
+    if outcome.fetched is not None:
+        return {**said, **asdict(outcome.fetched), "path": path}
+    if outcome.error is not None:
+        return {**said, "path": path, "error": str(outcome.error), "status": outcome.error.status}
+    return {**said, "path": path, "skipped": True}
+
+
+def _wanted(
+    urls: Sequence[str],
+    lists: Sequence[str],
+    output: Path | None,
+    directory: Path | None,
+    sha256: str | None,
+    mirrors: Sequence[str],
+) -> list[Wanted]:
+    """The files that are wanted.
+
+    Raises:
+        Unusable: they cannot be.
+    """
+    from flashcrowd.download import Unusable
+    from flashcrowd.download.wanted import Wanted, plan
+
+    entries: list[tuple[str, str | None]] = [(url, sha256) for url in urls]
+    for name in lists:
+        entries += _listed(name)
+    if not entries:
+        raise Unusable("no address; give one like https://host/path/file, or a list with --from")
+    alone = {"-o": output, "--sha256": sha256, "--mirror": mirrors or None}
+    if len(entries) > 1:
+        for option, value in alone.items():
+            if value is not None:
+                raise Unusable(f"{option}: is for one file, and {len(entries)} are wanted")
+    if output is not None:
+        if directory is not None:
+            raise Unusable("-o and -d: -o names the file with its folder; give one of both")
+        return [Wanted(entries[0][0], output, entries[0][1])]
+    return plan(entries, directory or Path())
+
+
+def _listed(name: str) -> list[tuple[str, str | None]]:
+    """The entries of a list in a file, or on standard input."""
+    from flashcrowd.download import Unusable
+    from flashcrowd.download.wanted import MOST_LIST, read_list
+
+    shown = "standard input" if name == "-" else name
+    try:
+        if name == "-":
+            text = sys.stdin.buffer.read(MOST_LIST + 1)
+        else:
+            with Path(name).open("rb") as file:
+                text = file.read(MOST_LIST + 1)
+        if len(text) > MOST_LIST:
+            raise Unusable(f"{shown}: is longer than {MOST_LIST >> 20} MiB; split the list")
+        return read_list(text.decode("utf-8"), shown)
+    except OSError as error:
+        raise Unusable(f"{shown}: {error.strerror or error}; name a list of addresses") from None
+    except UnicodeDecodeError:
+        raise Unusable(f"{shown}: is no text in UTF-8; a list has one address a line") from None
 
 
 def _field(text: str) -> tuple[str, str]:

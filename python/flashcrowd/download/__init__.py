@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from flashcrowd.download.account import Fetched, Progress
-from flashcrowd.download.address import check
+from flashcrowd.download.address import name_of
 from flashcrowd.download.download import Download, Wish
 from flashcrowd.download.errors import FetchError, Unusable
 from flashcrowd.download.site import Site
@@ -20,6 +19,7 @@ def fetch(
     url: str,
     path: str | Path | None = None,
     *,
+    mirrors: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     tell: Callable[[str], None] | None = None,
     overwrite: bool = False,
@@ -40,11 +40,13 @@ def fetch(
     Args:
         url: its address, `http` or `https`.
         path: where it is to be; without, the last part of the address, in this folder.
+        mirrors: other addresses of the same file, asked where the first one fails. Parts from
+            several come together only under one strong entity tag or one SHA-256.
         progress: is told how far it is, ten times a second at most, in the calling thread.
         tell: takes a sentence about what a person should know: a retry, a file that has changed.
         overwrite: replace a file of that name.
         sha256: the SHA-256 that the file must have, in hexadecimal digits.
-        headers: fields for each request; they are sent to this host only.
+        headers: fields for each request; they are sent to the host of `url` only.
         any_order: take the bytes in the order that the server likes, if it offers that.
         tries: requests in a row that may come to nothing, with waits of 0.5 s to 30 s between.
         timeout_s: a connection over which nothing comes for so long is given up, in seconds.
@@ -64,27 +66,17 @@ def fetch(
     for name, value in (headers or {}).items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
             raise Unusable(f"{name!r}: is no header field")
-    site = Site(url, headers, timeout_s, ca)
+    sites = [Site(url, headers, timeout_s, ca)]
+    sites += [Site(mirror, None, timeout_s, ca) for mirror in mirrors]
     target = Path(name_of(url) if path is None else path)
     wish = Wish(target, overwrite, digest, any_order, max(1, tries))
     try:
-        return Download(site, wish, progress or _nobody, tell or _nobody).run()
+        download = Download(sites[0], wish, progress or _nobody, tell or _nobody, mirrors=sites[1:])
+        return download.run()
     finally:
-        site.close()
+        for site in sites:
+            site.close()
 
 
 def _nobody(said: object) -> None:
     """Nobody listens."""
-
-
-def name_of(url: str) -> str:
-    """The name of a file from its address.
-
-    Raises:
-        Unusable: there is none in it.
-    """
-    check(url)
-    name = unquote(urlsplit(url).path.rpartition("/")[2])
-    if not name or name in (".", "..") or "/" in name or re.search(r"[\x00-\x1f\x7f]", name):
-        raise Unusable(f"{url}: has no name for a file at its end; name one with -o")
-    return name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
+import re
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
 
 from flashcrowd.download.errors import Unusable
 
@@ -117,6 +118,30 @@ def check(url: str) -> SplitResult:
         if not parts.scheme or "." in parts.scheme or parts.scheme == "localhost":
             raise Unusable(f"{url}: has no scheme; did you mean http://{url} ?")
         raise Unusable(f"{url}: {parts.scheme}: is not spoken here, http and https are")
-    if not parts.hostname or port == 0 or any(it <= " " or it == "\x7f" for it in url):
+    odd = [it for it in url if it <= " " or it == "\x7f"]
+    if set(odd) == {" "} and parts.hostname and " " not in parts.netloc:
+        raise Unusable(
+            f"{url!r}: is no address, for its spaces; did you mean '{_without_odd(parts)}' ?"
+        )
+    if not parts.hostname or port == 0 or odd:
         raise Unusable(f"{url!r}: is no address; one is like https://host/path/file")
     return parts
+
+
+def name_of(url: str) -> str:
+    """The name of a file from its address.
+
+    Raises:
+        Unusable: there is none in it.
+    """
+    check(url)
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    if not name or name in (".", "..") or "/" in name or re.search(r"[\x00-\x1f\x7f]", name):
+        raise Unusable(f"{url}: has no name for a file at its end; name one with -o")
+    return name
+
+
+def _without_odd(parts: SplitResult) -> str:
+    """An address of which path and query have their spaces and brackets encoded."""
+    path, query = (quote(it, safe=_KEPT.replace("(", "").replace(")", "")) for it in parts[2:4])
+    return urlunsplit(parts._replace(path=path, query=query))

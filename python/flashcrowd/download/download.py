@@ -1,10 +1,10 @@
-"""One file from one address: asks, writes, verifies, and asks for the rest, until it is whole."""
+"""A file from its addresses: asks, writes, verifies, and asks for the rest, until it is whole."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from flashcrowd.download.asking import (
     range_of,
 )
 from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
-from flashcrowd.download.errors import Broken, FetchError, Unusable
+from flashcrowd.download.errors import Broken, FetchError, Local, Unusable
 from flashcrowd.download.fields import ContentRange, Validator
 from flashcrowd.download.meter import Meter
 from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
@@ -33,6 +33,7 @@ from flashcrowd.download.part import Part, Source, taken
 from flashcrowd.download.patience import Patience
 from flashcrowd.download.ranges import Run
 from flashcrowd.download.site import Answer, Site
+from flashcrowd.download.sites import Sites
 from flashcrowd.download.verify import Blocks, Whole
 
 PART = 1 << 20
@@ -47,6 +48,8 @@ DIGESTS_S = 20.0
 """For how long the digests of a file that is whole are waited for, in seconds."""
 BROKEN_S = 1.0
 """Digests whose answer broke off are asked for again after so long, in seconds."""
+WANTED = {"want-repr-digest": "sha-256=10, sha-512=5"}
+"""The field that asks for the digest of the whole file (RFC 9530)."""
 OTHER_BYTES = "an answer 206 with other bytes than were asked for"
 
 
@@ -86,6 +89,9 @@ class Download:
         watch: is told how far it is, ten times a second at most.
         tell: takes a sentence about what a person should know.
         sleep: waits so many seconds.
+        mirrors: other addresses of the same file, asked where `site` fails. What comes of them is
+            put together only where the same strong entity tag or the same SHA-256 proves that it
+            belongs together.
     """
 
     def __init__(
@@ -95,8 +101,9 @@ class Download:
         watch: Callable[[Progress], None] = lambda progress: None,
         tell: Callable[[str], None] = lambda line: None,
         sleep: Callable[[float], None] = time.sleep,
+        mirrors: Sequence[Site] = (),
     ) -> None:
-        self._site = site
+        self._sites = Sites([site, *mirrors])
         self._wish = wish
         self._watch = watch
         self._tell = tell
@@ -120,6 +127,7 @@ class Download:
         self._digests: Digests | None = None
         self._blocks: Blocks | None = None
         self._whole: Whole | None = None
+        self._content = b""
         self._said: tuple[str, bytes] | None = None
         self._said_of = Validator()
         self._wrong: dict[int, int] = {}
@@ -132,7 +140,7 @@ class Download:
         self._begin = time.monotonic()
         self._meter = Meter(self._begin)
         if os.path.isdir(wish.target):
-            raise Unusable(f"{wish.target}: is a folder; name a file in it with -o")
+            raise Local(f"{wish.target}: is a folder; name a file in it with -o")
         if os.path.lexists(wish.target) and not wish.overwrite:
             raise taken(wish.target)
         self._part = Part(wish.target)
@@ -146,23 +154,19 @@ class Download:
         """
         part = self._part
         try:
-            why = part.resume(self._site.url)
+            why = part.resume(self._sites.urls)
             if why:
                 self._tell(f"{why}: begins anew")
+            if part.source is not None:
+                self._sites.begin_at(part.source.url)
             self._resumed = part.ranges.bytes
             part.take_notes()
-            self._meet()
-            self._digest_along()
-            while True:
-                if part.source is not None and self._is_whole():
-                    verified = self._verify()
-                    if verified is not None:
-                        break
-                self._exchange()
+            self._meet_one()
+            while (verified := self._step()) is None:
+                pass
             if not (self._proven or verified):
                 raise self._unproven()
             part.finish(self._wish.overwrite)
-            self._show(True)
             return Fetched(
                 path=self._wish.target,
                 bytes=part.ranges.bytes,
@@ -180,6 +184,102 @@ class Download:
         finally:
             self._leave_digests()
             part.close()
+            # What is kept now, to the byte.
+            self._show(True)
+
+    @property
+    def _site(self) -> Site:
+        return self._sites.now
+
+    def _step(self) -> tuple[str, ...] | None:
+        """An exchange, or what the file was verified by if it is whole.
+
+        Raises:
+            FetchError: it cannot be had from any address.
+        """
+        try:
+            if self._is_whole():
+                verified = self._verify()
+                if verified is not None:
+                    return verified
+            self._exchange()
+        except Local:
+            raise
+        except FetchError as error:
+            if not self._sites.leave(self._has_the_same):
+                raise
+            if self._is_whole():
+                self._anew_because("what came is not the file")
+            # Without the remedies, which are for the case that there is no other address.
+            self._go_on_here(str(error).partition("; ")[0])
+            self._patience = Patience(self._wish.tries)
+        return None
+
+    # Several addresses.
+
+    def _meet_one(self) -> None:
+        """Asks what the server offers; the next one, if this one never will.
+
+        Raises:
+            FetchError: no address does.
+        """
+        while True:
+            try:
+                self._meet()
+                break
+            except Local:
+                raise
+            except FetchError as error:
+                if not self._sites.leave(self._has_the_same):
+                    raise
+                self._tell(f"{error}; goes on at {self._site.url}")
+        self._digest_along()
+
+    def _has_the_same(self, site: Site) -> bool:
+        """Whether another address provably has the file whose bytes are here."""
+        source = self._part.source
+        if source is None or not self._part.ranges.bytes or (self._wish.sha256 and not self._alone):
+            return True
+        known = self._content_of(source.validator) or self._content
+        try:
+            with site.ask("HEAD", WANTED) as answer:
+                version = Validator.of(answer.fields)
+                if not statuses.whole(answer.status) or answer.length != source.length:
+                    return False
+                if version.etag and version.same(source.validator):
+                    return True
+                return bool(known) and fields.repr_digest(answer.fields) == ("sha256", known)
+        except (Broken, FetchError):
+            return False
+
+    def _go_on_here(self, why: str) -> None:
+        """Another address was chosen: all that is known of a server is about the one before."""
+        self._tell(f"{why}; goes on at {self._site.url}")
+        source = self._part.source
+        if source is not None:
+            self._content = self._content_of(source.validator) or self._content
+        self._leave_digests()
+        self._form, self._stepped, self._where = Form.RANGES, False, None
+        self._resident, self._unhinted = [], 0
+        self._length, self._length_of = None, Validator()
+        self._digests_at = self._digests = self._said = None
+        self._said_of = Validator()
+        self._meet_one()
+
+    def _content_of(self, version: Validator) -> bytes:
+        """The SHA-256 of a version by what its server says; empty if it says none."""
+        if self._digests is not None and version.etag and self._digests.etag == version.etag:
+            return self._digests.whole
+        if self._said is not None and self._said[0] == "sha256" and version.same(self._said_of):
+            return self._said[1]
+        return b""
+
+    def _is_same(self, version: Validator) -> bool:
+        """Whether what is here is of this version. A date is of the server that it is from."""
+        source = self._part.source
+        if source is None or not version.same(source.validator):
+            return False
+        return bool(version.etag) or source.url == self._site.url
 
     @property
     def kept(self) -> int:
@@ -201,36 +301,45 @@ class Download:
 
         A server that answers nothing useful is asked for the file all the same.
         """
-        headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
+        met = False
         try:
-            with self._site.ask("HEAD", headers) as answer:
+            with self._site.ask("HEAD", WANTED) as answer:
                 if statuses.whole(answer.status):
                     self._learn(answer)
                     self._length, self._length_of = answer.length, Validator.of(answer.fields)
-                    self._compare(self._length_of)
+                    met = True
         except Broken:
             return
         if self._digests_at is not None:
             self._ask_digests()
+        if met:
+            self._compare(self._length_of)
 
     def _compare(self, now: Validator) -> None:
         """What an earlier call left may be of another version, even if it is whole."""
         source = self._part.source
-        if source is None or now.same(source.validator) or self._adopt(now, self._length):
+        if source is None or self._is_same(now) or self._adopt(now, self._length):
             return
-        if now.strong and bool(now.etag) == bool(source.validator.etag):
+        if source.url != self._site.url and self._part.ranges.bytes:
+            self._anew_because(f"nothing proves that it is the file of {source.url}")
+        elif now.strong and bool(now.etag) == bool(source.validator.etag):
             self._anew_because("the file has changed on the server")
 
     def _adopt(self, version: Validator, length: int | None) -> bool:
         """Whether the bytes that are here go on with those of a version of another name.
 
-        Mirrors name one file by different tags. Only the digest that was given knows whether they
-        make one file; where they did not, the bytes come from one version alone.
+        Mirrors name one file by different tags. The digests of both servers prove that they have
+        one file. Else only the digest that was given knows whether the bytes make it; where they
+        did not, they come from one version alone.
         """
         source = self._part.source
-        if source is None or not self._wish.sha256 or self._alone:
+        if source is None or not self._part.ranges.bytes or length not in (None, source.length):
             return False
-        if not self._part.ranges.bytes or length not in (None, source.length):
+        proof = self._content_of(version)
+        if proof and proof == self._content and version.strong and source.url != self._site.url:
+            self._part.adopt(Source(self._site.url, version, source.length), proven=True)
+            return True
+        if not self._wish.sha256 or self._alone:
             return False
         if not source.mixed:
             self._tell("the server names another version of the file; the SHA-256 decides")
@@ -308,7 +417,7 @@ class Download:
                 self._step_down(malformed)
             if barren:
                 self._where = None
-            if not self._answered and self._patience.failed + 1 >= FIRST_TRIES:
+            if not self._answered and self._patience.failed + 1 >= FIRST_TRIES * len(self._sites):
                 self._patience.tries = 1
             pause = self._patience.next(wait_s)
             if pause is None:
@@ -316,6 +425,10 @@ class Download:
                 tries = "once" if failed == 1 else f"{failed} times in a row"
                 raise FetchError(f"{self._site.url}: {broken} ({tries}); try again later") from None
             self._retries += 1
+            if self._received == before and self._sites.turn(self._has_the_same):
+                self._go_on_here(str(broken))
+                if self._patience.failed < len(self._sites):
+                    return
             self._tell(f"{broken}; again in {pause:.1f} s")
             self._show(True)
             self._sleep(pause)
@@ -339,7 +452,7 @@ class Download:
             self._form = LADDER[LADDER.index(self._form) + 1]
 
     def _request(self) -> None:
-        headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
+        headers = dict(WANTED)
         source, form = self._part.source, self._form
         by_digest = bool(self._wish.sha256) and not self._alone
         if source is not None and not source.validator.strong and not by_digest:
@@ -439,7 +552,7 @@ class Download:
             validator = Validator(version.etag, version.date, False)
         self._check_length(version, length)
         source = self._part.source
-        same = source is not None and source.length == length and validator.same(source.validator)
+        same = source is not None and source.length == length and self._is_same(validator)
         if not same and not (length is not None and self._adopt(validator, length)):
             self._renew(validator, length)
         elif self._part.ranges.bytes:
@@ -476,7 +589,7 @@ class Download:
             else:
                 self._anew_because("nothing says that the file is as it was")
         self._leave_digests()
-        self._proven = True
+        self._proven, self._content = True, b""
         self._part.begin(Source(self._site.url, validator, length))
         self._digest_along()
 
@@ -544,7 +657,7 @@ class Download:
             return
         if length not in (None, source.length):
             raise Changed
-        if validator.same(source.validator) or self._adopt(validator, length):
+        if self._is_same(validator) or self._adopt(validator, length):
             return
         dated = validator.date and not source.validator.etag
         if validator.etag or (dated and validator.date != source.validator.date):

@@ -22,6 +22,10 @@ class Unusable(FetchError):
     status = 2
 
 
+class Local(Unusable):
+    """The target or this machine: no other address of the file would do better."""
+
+
 class Broken(Exception):
     """One exchange with the server came to nothing, or only to a part; another may do better."""
 

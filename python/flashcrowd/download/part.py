@@ -15,12 +15,13 @@ import shutil
 import stat
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flashcrowd import folder_files
 from flashcrowd.amounts import scaled
-from flashcrowd.download.errors import FetchError, Unusable
+from flashcrowd.download.errors import FetchError, Local
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.ranges import Ranges, Run
 
@@ -85,17 +86,21 @@ class Part:
             _same_file(self.fd, self.path)
         except OSError:
             os.close(self.fd)
-            raise Unusable(
+            raise Local(
                 f"{self.path}: another fetch is at work on it; wait for it, or name another -o"
             ) from None
 
-    def resume(self, url: str) -> str:
-        """Take up what an earlier call has kept of an address; gives why it cannot be used, if so.
+    def resume(self, urls: Sequence[str]) -> str:
+        """Take up what an earlier call has kept of a file; gives why it cannot be used, if so.
 
         Without an earlier call, nothing is kept and nothing is wrong.
 
+        Args:
+            urls: the addresses of the file. What was kept of another one may be used if a digest
+                decides.
+
         Raises:
-            Unusable: there are files of these names that no fetch has made.
+            Local: there are files of these names that no fetch has made.
         """
         size = os.fstat(self.fd).st_size
         self._leave = True
@@ -119,12 +124,14 @@ class Part:
             return ""
         if source.length != size:
             return f"{self.note.name} does not fit to {self.path.name}"
-        mixed = source.url != url or not source.validator.strong
+        mixed = source.url not in urls or not source.validator.strong
         if mixed and not self.digest_decides:
-            if source.url != url:
+            if source.url not in urls:
                 return f"{self.path.name} is of {source.url}"
             return f"nothing says of which version {self.path.name} is"
-        self.source, self.ranges = replace(source, url=url, mixed=mixed), ranges
+        if source.url not in urls:
+            source = replace(source, url=urls[0])
+        self.source, self.ranges = replace(source, mixed=mixed), ranges
         self._leave = False
         return ""
 
@@ -132,7 +139,7 @@ class Part:
         """Begin anew, with nothing of the file there.
 
         Raises:
-            Unusable: there is no space.
+            Local: there is no space.
         """
         self.forget(source)
         if source.length:
@@ -153,10 +160,15 @@ class Part:
             except OSError as error:
                 raise _unwritable(self.note, error) from error
 
-    def adopt(self, source: Source) -> None:
-        """Go on with bytes of another version; only a digest of the file decides from here on."""
+    def adopt(self, source: Source, proven: bool = False) -> None:
+        """Go on with bytes that have another validator.
+
+        Without a proof that it is of the same bytes, only a digest of the file decides from here
+        on.
+        """
         with self.lock:
-            self.source = replace(source, mixed=True)
+            mixed = not proven or (self.source is not None and self.source.mixed)
+            self.source = replace(source, mixed=mixed)
             self._changed = True
 
     @property
@@ -169,7 +181,7 @@ class Part:
 
     def _allocate(self, length: int) -> None:
         free = shutil.disk_usage(self.path.parent).free
-        short = Unusable(
+        short = Local(
             f"{self.path.parent}: {scaled(length, 'B')} are needed, {scaled(free, 'B')} are free; "
             "make room, or name another folder with -o"
         )
@@ -281,7 +293,7 @@ class Part:
         """The file is whole: give it its name.
 
         Raises:
-            Unusable: there is a file of that name meanwhile.
+            Local: there is a file of that name meanwhile.
         """
         self._end_notes()
         length = self.source.length if self.source and self.source.length is not None else None
@@ -320,13 +332,13 @@ class Part:
             self._notes = None
 
 
-def taken(target: Path) -> Unusable:
+def taken(target: Path) -> Local:
     """There is a file of the name already."""
-    return Unusable(f"{target}: is there already; --overwrite replaces it, -o names another")
+    return Local(f"{target}: is there already; --overwrite replaces it, -o names another")
 
 
-def _foreign(path: Path) -> Unusable:
-    return Unusable(f"{path}: is there and of something else; move it, or name another -o")
+def _foreign(path: Path) -> Local:
+    return Local(f"{path}: is there and of something else; move it, or name another -o")
 
 
 def _read(text: bytes) -> tuple[Source, Ranges] | None:
@@ -377,13 +389,13 @@ def _flush_folder(folder: Path) -> None:
 
 def _unwritable(path: Path, error: OSError | ValueError, kept: bool = True) -> FetchError:
     if not isinstance(error, OSError):
-        return Unusable(f"{str(path)!r}: is no name of a file ({error})")
+        return Local(f"{str(path)!r}: is no name of a file ({error})")
     why = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         then = "goes on" if kept else "begins anew, as the server says no length or version"
-        return Unusable(f"{path}: {why}; make room and give the command again, it {then}")
+        return Local(f"{path}: {why}; make room and give the command again, it {then}")
     if error.errno == errno.ELOOP:
-        return Unusable(f"{path}: is a symbolic link; remove it, or name another -o")
+        return Local(f"{path}: is a symbolic link; remove it, or name another -o")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return Unusable(f"{path.parent}: is no folder; make it, or name another -o")
-    return Unusable(f"{path}: {why}; name another place with -o")
+        return Local(f"{path.parent}: is no folder; make it, or name another -o")
+    return Local(f"{path}: {why}; name another place with -o")

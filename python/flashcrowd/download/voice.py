@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
@@ -27,11 +28,29 @@ NARROW = STATE + 8
 """One with fewer shows no name."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Which file of several one is.
+
+    Attributes:
+        number: of the file, from 1.
+        count: of all files.
+        bytes: that came for the files before it.
+        seconds: that they took.
+    """
+
+    number: int
+    count: int
+    bytes: int
+    seconds: float
+
+
 class Voice:
     """Tells on standard error how far a download is, until the block ends.
 
     Args:
         name: of the file.
+        place: which file of several it is; None if it is the only one.
         quiet: say nothing of it.
         every_s: time between two lines where there is no terminal, in seconds.
         console: where to show a bar, if it is a terminal; standard error if not given.
@@ -41,23 +60,26 @@ class Voice:
         self,
         name: str,
         quiet: bool = False,
+        place: Place | None = None,
         every_s: float = EVERY_S,
         console: Console | None = None,
     ) -> None:
-        self._name = name
+        self._name = name if place is None else f"[{place.number}/{place.count}] {name}"
+        self._place = place
         self._quiet = quiet
         self._every_s = every_s
         self._last = time.monotonic()
         self._far: Far | None = None
         self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._task = self._all = TaskID(0)
         self._console = console or terminal.console(stderr=True)
         width = self._console.width
         if not quiet and self._console.is_terminal:
             room = max(8, width - STATE - (BAR if width >= WIDE else 0))
+            name = self._name
             shown = name if len(name) <= room else f"{name[: room - 1]}…"
             columns: list[ProgressColumn] = [
-                TextColumn(escape(shown)),
+                TextColumn("{task.description}"),
                 TextColumn("{task.fields[state]}"),
             ]
             if width >= WIDE:
@@ -65,7 +87,9 @@ class Voice:
             elif width < NARROW:
                 del columns[0]
             self._bar = Progress(*columns, console=self._console)
-            self._task = self._bar.add_task("", total=None, state="")
+            self._task = self._bar.add_task(escape(shown), total=None, state="")
+            if place is not None:
+                self._all = self._bar.add_task("in all", total=place.count, state="")
 
     def __enter__(self) -> Voice:
         if self._bar is not None:
@@ -94,9 +118,19 @@ class Voice:
                 percent = f"{100 * far.done // far.length} %, " if far.length else ""
                 state = f"{percent}{scaled(far.rate, 'B/s')}"
             self._bar.update(self._task, completed=far.done, total=far.length, state=state)
+            if self._place is not None:
+                self._watch_all(self._place, far, self._bar)
         elif not self._quiet and time.monotonic() - self._last >= self._every_s:
             self._last = time.monotonic()
             self._say(f"{self._name}: {self._state(far)}, {self._rate(far)}")
+
+    def _watch_all(self, place: Place, far: Far, bar: Progress) -> None:
+        came, seconds = place.bytes + far.received, place.seconds + far.seconds
+        state = f"{place.number - 1} of {place.count} files, {scaled(came, 'B')}"
+        if self._console.width >= NARROW:
+            state += f", {scaled(came / max(seconds, 1e-6), 'B/s')}"
+        part = far.done / far.length if far.length else 0.0
+        bar.update(self._all, completed=place.number - 1 + part, state=state)
 
     def tell(self, line: str) -> None:
         """A sentence that a person should know."""
@@ -114,7 +148,7 @@ class Voice:
         """What is kept of a download that was stopped."""
         if self._far is None or not self._far.kept:
             return "Nothing had come that can be kept."
-        return f"{self._name}.part keeps {self._state(self._far)}."
+        return f"{self._far.path.name}.part keeps {self._state(self._far)}."
 
     def summary(self, fetched: Fetched) -> str:
         """A file that was fetched, in a line."""

@@ -1,0 +1,145 @@
+"""Several files, one after the other: what came of each, and of all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from flashcrowd.amounts import duration, scaled
+from flashcrowd.download.account import Fetched
+from flashcrowd.download.errors import FetchError, Local
+from flashcrowd.download.voice import Place, Voice
+from flashcrowd.download.wanted import Wanted
+
+SHOWN = 20
+"""Files that failed and are named again at the end."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a file.
+
+    Attributes:
+        wanted: the file.
+        fetched: if it was fetched.
+        error: if it could not be had.
+
+    With neither it was there already.
+    """
+
+    wanted: Wanted
+    fetched: Fetched | None = None
+    error: FetchError | None = None
+
+
+@dataclass
+class Several:
+    """Fetches files one after the other; one that fails keeps no other from being fetched.
+
+    Args:
+        wanted: the files.
+        fetch: fetches one, and tells a voice how far it is.
+        say: takes a line for a person.
+        told: takes each outcome as soon as there is one.
+        quiet: whether only what went wrong is said.
+        skip_existing: whether a file that is there already is left as it is.
+
+    Attributes:
+        outcomes: what came of those that were tried.
+    """
+
+    wanted: Sequence[Wanted]
+    fetch: Callable[[Wanted, Voice], Fetched]
+    say: Callable[[str], None]
+    told: Callable[[Outcome], None] = lambda outcome: None
+    quiet: bool = False
+    skip_existing: bool = False
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+
+    def run(self) -> int:
+        """Fetches them all; gives the exit status: 0, or that of the failures.
+
+        It is 1 if another try may bring one that failed, else 2.
+
+        Raises:
+            KeyboardInterrupt: somebody pressed Ctrl-C; what came is kept, and that was said.
+        """
+        begin = time.monotonic()
+        for number, each in enumerate(self.wanted, 1):
+            place = Place(number, len(self.wanted), self._received, time.monotonic() - begin)
+            outcome = self._one(each, place)
+            self.outcomes.append(outcome)
+            self.told(outcome)
+        self._sum_up(time.monotonic() - begin)
+        return min((it.error.status for it in self.outcomes if it.error), default=0)
+
+    @property
+    def _received(self) -> int:
+        return sum(it.fetched.received for it in self.outcomes if it.fetched)
+
+    def _one(self, each: Wanted, place: Place) -> Outcome:
+        try:
+            if self.skip_existing and os.path.lexists(each.target):
+                checked = "SHA-256 right" if _right(each) else "not checked"
+                self._say(f"{each.target}: is there already; {checked}")
+                return Outcome(each)
+            with Voice(each.target.name, self.quiet, place) as voice:
+                try:
+                    fetched = self.fetch(each, voice)
+                except KeyboardInterrupt:
+                    voice.stop()
+                    there = sum(it.error is None for it in self.outcomes)
+                    self.say(f"\nStopped. {voice.kept()} {there} of {place.count} files are there.")
+                    raise
+            self._say(voice.summary(fetched))
+            return Outcome(each, fetched)
+        except FetchError as error:
+            self.say(str(error))
+            return Outcome(each, error=error)
+
+    def _say(self, line: str) -> None:
+        if not self.quiet:
+            self.say(line)
+
+    def _sum_up(self, seconds: float) -> None:
+        fetched = [it.fetched for it in self.outcomes if it.fetched]
+        failed = [it for it in self.outcomes if it.error]
+        there = len(self.outcomes) - len(fetched) - len(failed)
+        text = f"{len(fetched)} of {len(self.outcomes)} files fetched"
+        if fetched:
+            text += f": {scaled(self._received, 'B')} in {duration(seconds)}"
+            text += f", {scaled(self._received / max(seconds, 1e-6), 'B/s')}"
+        if there:
+            text += f"; {there} {'was' if there == 1 else 'were'} there"
+        if failed:
+            text += f"; {len(failed)} failed:"
+        if failed or not self.quiet:
+            self.say(text if failed else f"{text}.")
+        for it in failed[:SHOWN]:
+            self.say(f"  {it.wanted.url}")
+        if len(failed) > SHOWN:
+            self.say(f"  and {len(failed) - SHOWN} more")
+
+
+def _right(each: Wanted) -> bool:
+    """Whether a file that is there has the digest that it must have; False if none is known.
+
+    Raises:
+        Local: it has another one, or cannot be read.
+    """
+    if each.sha256 is None:
+        return False
+    try:
+        with each.target.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Local(f"{each.target}: {error.strerror or error}; name another place") from None
+    if digest != each.sha256.lower():
+        raise Local(
+            f"{each.target}: is there already with the SHA-256 {digest}, which is not the one of "
+            "the list; --overwrite fetches it anew"
+        )
+    return True

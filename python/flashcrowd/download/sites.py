@@ -1,0 +1,51 @@
+"""The addresses of one file: one of them is asked, until it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from flashcrowd.download.site import Site
+
+
+class Sites:
+    """The addresses of a file, in the order in which they are asked.
+
+    Args:
+        sites: one or more.
+
+    Attributes:
+        now: the one that is asked.
+    """
+
+    def __init__(self, sites: Iterable[Site]) -> None:
+        self._sites = list(sites)
+        self.now = self._sites[0]
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    @property
+    def urls(self) -> list[str]:
+        """Their addresses, without credentials."""
+        return [it.url for it in self._sites]
+
+    def begin_at(self, url: str) -> None:
+        """Ask the one of this address, if it is one of them."""
+        self.now = next((it for it in self._sites if it.url == url), self.now)
+
+    def turn(self, good: Callable[[Site], bool]) -> bool:
+        """Ask the next one that is good; False if none of the others is."""
+        at = self._sites.index(self.now)
+        for site in self._sites[at + 1 :] + self._sites[:at]:
+            if good(site):
+                self.now = site
+                return True
+        return False
+
+    def leave(self, good: Callable[[Site], bool]) -> bool:
+        """Ask this one no more, but one that is good, or else the next; False if there is none."""
+        left = self.now
+        if not (self.turn(good) or self.turn(lambda site: True)):
+            return False
+        self._sites.remove(left)
+        return True
