@@ -27,6 +27,6 @@ extern crate self as flashcrowd_sim; // The name by which the plans of the tests
 pub use error::Error;
 pub use kernel::EventQueue;
 pub use memory::available_memory;
-pub use run::simulate;
+pub use run::{Run, simulate};
 pub use run_handle::RunHandle;
 pub use table::{Column, Table};

@@ -24,14 +24,9 @@ use flashcrowd_plan::{Plan, What, Windowed};
 /// [`available_memory`] and `handle` is not [forced](RunHandle::forced); [`Error::Cancelled`] if
 /// `handle` says so.
 pub fn simulate(plan: &Plan, seed: u64, handle: &RunHandle) -> Result<Vec<Table>, Error> {
-    plan.check()?;
-    if !handle.is_forced() {
-        check_memory(plan)?;
-    }
-    let mut run = Run::new(plan, seed);
-    run.begin();
-    run.complete(handle)?;
-    Ok(record::tables(&run.world, &run.apps, &run.recorders, plan, run.events))
+    let mut run = Run::start(plan, seed, handle)?;
+    run.advance(Time::NEVER, handle)?;
+    Ok(run.tables())
 }
 
 /// Memory that is not checked: every machine that runs this has it, and to query the free memory takes longer
@@ -56,21 +51,49 @@ const EVENTS_PER_LOOK: u64 = 1 << 14;
 const MAX_AT_ONCE: u64 = 20_000_000;
 
 /// One run: pops events and dispatches them to the kernel, the applications and the recorders.
-struct Run<'p> {
+///
+/// It may pause at any instant: [`simulate`] goes on to the end at once, with the same tables.
+pub struct Run<'p> {
     plan: &'p Plan,
     world: World,
     apps: Vec<AnyApp<'p>>,
     recorders: Recorders,
     ahead: Ahead,
     events: u64,
+    /// Events so far at the present instant.
+    at_once: u64,
 }
 
 impl<'p> Run<'p> {
+    /// A run at its first instant.
+    ///
+    /// # Errors
+    /// As [`simulate`].
+    pub fn start(plan: &'p Plan, seed: u64, handle: &RunHandle) -> Result<Run<'p>, Error> {
+        plan.check()?;
+        if !handle.is_forced() {
+            check_memory(plan)?;
+        }
+        let mut run = Run::new(plan, seed);
+        run.begin();
+        Ok(run)
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    /// What was recorded so far; of a run that goes on, the table `run` is not yet true.
+    pub fn tables(&self) -> Vec<Table> {
+        record::tables(&self.world, &self.apps, &self.recorders, self.plan, self.events)
+    }
+
     fn new(plan: &'p Plan, seed: u64) -> Run<'p> {
         let mut world = World::new(plan, seed);
         let apps = apps::all(plan, &mut world);
         let recorders = Recorders::new(plan);
-        Run { plan, world, apps, recorders, ahead: Ahead::default(), events: 0 }
+        Run { plan, world, apps, recorders, ahead: Ahead::default(), events: 0, at_once: 0 }
     }
 
     fn begin(&mut self) {
@@ -96,15 +119,21 @@ impl<'p> Run<'p> {
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(EventKind::Horizon, 0));
     }
 
-    fn complete(&mut self, handle: &RunHandle) -> Result<(), Error> {
-        let mut at_once = 0;
+    /// Goes on until this instant is reached, or to the end. Whether it has ended: then it goes no further.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if `handle` says so.
+    pub fn advance(&mut self, until: Time, handle: &RunHandle) -> Result<bool, Error> {
         while self.world.outcome.is_none() {
+            if self.world.now >= until {
+                return Ok(false);
+            }
             if self.world.sockets.are_many() && self.world.queue.is_between_batches() {
                 self.ahead.of_events(&mut self.world, &self.apps);
             }
             let Some((now, event)) = self.world.queue.pop() else { break };
-            at_once = if now == self.world.now { at_once + 1 } else { 0 };
-            if at_once > MAX_AT_ONCE {
+            self.at_once = if now == self.world.now { self.at_once + 1 } else { 0 };
+            if self.at_once > MAX_AT_ONCE {
                 self.world.outcome = Some(Outcome::Stalled(format!(
                     "time stands still: more than {MAX_AT_ONCE} events at {now}, the last a {:?}",
                     event.kind
@@ -127,7 +156,7 @@ impl<'p> Run<'p> {
         }
         self.note_undelivered();
         handle.report(self.world.now, 1.0);
-        Ok(())
+        Ok(true)
     }
 
     fn handle(&mut self, event: Event) {

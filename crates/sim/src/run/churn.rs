@@ -5,7 +5,7 @@ use crate::RunHandle;
 use crate::common::*;
 use crate::kernel::Census;
 use crate::record;
-use flashcrowd_base::Span;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{
     Arrivals, Change, Departure, PageSize, Plan, Reading, Transfer, TransportChoice, Web, What,
     Workload,
@@ -17,7 +17,7 @@ fn left_of(plan: &Plan) -> (Census, Vec<crate::Table>) {
     plan.check().expect("the plan makes sense");
     let mut run = Run::new(plan, 1);
     run.begin();
-    run.complete(&RunHandle::default()).expect("nobody cancels it");
+    run.advance(Time::NEVER, &RunHandle::default()).expect("nobody cancels it");
     (
         run.world.sockets.census(),
         record::tables(&run.world, &run.apps, &run.recorders, run.plan, run.events),
