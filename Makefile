@@ -166,7 +166,17 @@ docs: $(UV) ## The documentation as a site, with the API of both languages: targ
 	$(RUSTDOC)
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site docs target/site
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
+	@test -z "$(WASM)" && echo "The site has no playground: $(NO_WASM)" || $(MAKE) --no-print-directory playground
 	@echo "target/site/index.html"
+
+# The standard library for WebAssembly, where the compiler has it.
+WASM = $(wildcard $(shell rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null))
+NO_WASM := Rust cannot compile to WebAssembly here; 'rustup target add wasm32-unknown-unknown' adds it.
+.PHONY: playground
+playground: build ## The simulator in a browser's tab, a folder of static files: target/site/playground/index.html
+	@test -n "$(WASM)" || { echo "$(NO_WASM)"; exit 1; }
+	cargo build --quiet --locked --release --config profile.release.strip=true -p flashcrowd-playground --target wasm32-unknown-unknown
+	@$(BIN)/python docs/playground/build.py $${CARGO_TARGET_DIR:-target}/wasm32-unknown-unknown/release/flashcrowd_playground.wasm target/site/playground
 
 # The C library's version from which on a wheel for Linux works; Zig links against it. `none`: this machine's own.
 GLIBC ?= 2.28
