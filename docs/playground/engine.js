@@ -62,7 +62,9 @@ const flashcrowdEngine = () => {
         try {
           await compute(task);
         } catch (error) {
-          scope.postMessage({ id: task.id, wrong: String(error.message || error) });
+          const fault = error instanceof WebAssembly.RuntimeError;
+          const wrong = fault ? "an engine fault; please report it with this page's link" : String(error.message || error);
+          scope.postMessage({ id: task.id, wrong });
         }
       }
       busy = false;

@@ -15,6 +15,8 @@
   const COLUMNS = ["measure", "your settings", "baseline", "your settings against the baseline"];
   /* Seconds that the whole picture plays, and milliseconds between a slider's last move and the run. */
   const PLAY_S = 8, REST_MS = 120;
+  /* Runs that are kept in memory. */
+  const MOST_RUNS = 64;
 
   let state = flashcrowdStudy.state(scenes, location.hash);
   /* Runs that were computed, by scene, places and seed: a recording each. */
@@ -49,6 +51,10 @@
     });
     tasks = wanted.filter((task, at) => !known.get(task.key)?.ended && wanted.findIndex((it) => it.key === task.key) === at);
     view = viewOf(scene, flashcrowdStudy.plan(scene, places));
+    for (const old of known.keys()) {
+      if (known.size <= MOST_RUNS) break;
+      if (!wanted.some((it) => it.key === old)) known.delete(old);
+    }
     tasks.forEach((task, at) => {
       const live = task.whose === "mine" && task.repeat === 0;
       task.id = `${asked}.${at}`;
@@ -67,7 +73,7 @@
     const task = tasks.find((it) => it.id === data.id);
     if (!task) return;
     if (data.wrong) {
-      notice(`The engine could not run this: ${data.wrong}`);
+      failed(data.wrong);
       return;
     }
     if (data.slice) {
@@ -81,6 +87,11 @@
       answer();
     }
     again();
+  }
+
+  function failed(reason) {
+    notice(`The engine did not run this: ${reason}.`);
+    by("answer").textContent = "No answer.";
   }
 
   const run = (places, repeat) => {
@@ -101,6 +112,7 @@
     const mine = scene.measures.map((it) => values(places, it.name));
     const theirs = scene.measures.map((it) => values(against, it.name));
     document.documentElement.dataset.state = tasks.length ? "computing" : "done";
+    URL.revokeObjectURL(by("download").href);
     by("download").href = URL.createObjectURL(new Blob([study()], { type: "application/toml" }));
     if (!mine[0].length) {
       by("answer").textContent = "It computes …";
@@ -133,7 +145,9 @@
       + (odd.length ? ` ${odd.length} of ${n} runs did not end as planned and do not count: ${odd[0].tables.run.reason[0] || odd[0].tables.run.outcome[0]}.` : "");
   }
 
-  const study = () => flashcrowdStudy.toml(state.scene, state.places, state.against, state.seed, location.href);
+  /* A page that was opened as a file has an address that says nothing to others. */
+  const address = () => (location.protocol === "file:" ? "" : location.href.replace(/#.*/, "")) + flashcrowdStudy.fragment(state);
+  const study = () => flashcrowdStudy.toml(state.scene, state.places, state.against, state.seed, address());
   function notice(text) {
     by("notice").textContent = text;
     by("notice").hidden = !text;
@@ -285,6 +299,7 @@
     const text = `(${flashcrowdEngine})().serve(self)`;
     worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     worker.addEventListener("message", heard);
+    worker.addEventListener("error", (event) => failed(event.message || "the browser starts no worker"));
     const packed = Uint8Array.from(atob(flashcrowdModule), (letter) => letter.charCodeAt(0)).buffer;
     worker.postMessage({ packed }, [packed]);
     open();
