@@ -19,7 +19,7 @@ ROWS = [
     {"plan"},
     {"topology"},
     {"sim", "live", "emulation"},
-    {"python"},
+    {"python", "playground"},
 ]
 #: Crates beside these rows, and all that they know.
 BESIDE = {"server": {"base", "origin"}, "oracle": {"base"}, "identity": set[str]()}
