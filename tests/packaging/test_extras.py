@@ -38,7 +38,6 @@ def call(hidden: list[str], *words: str) -> subprocess.CompletedProcess[str]:
     [
         ["--help"],
         ["check", STUDY],
-        ["check", STUDY],
         ["list"],
         ["explain", "network.rtt"],
         ["init", "--help"],
