@@ -204,8 +204,9 @@ OLDEST := 3.11
 LIBRARY_TESTS := tests/report tests/store tests/study tests/scenario tests/cli tests/runner tests/packaging/test_extras.py
 test-lowest: $(UV) ## The tests of studies, results and reports with the oldest libraries that are allowed
 	$(UV) venv --quiet --clear --python $(OLDEST) $(LOWEST)
-	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct \
-		"$$(ls -t $(abspath $(DIST))/flashcrowd-*.whl | head -n 1)[report,cluster,deluge,notebook]" --group test
+	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --requirements pyproject.toml \
+		$(foreach extra,report cluster deluge notebook,--extra $(extra)) --group test
+	$(UV) pip install --quiet --python $(LOWEST) --no-deps "$$(ls -t $(abspath $(DIST))/flashcrowd-*.whl | head -n 1)"
 	$(LOWEST)/bin/python -P -m pytest -q -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal \
 		-W default::DeprecationWarning -W default::PendingDeprecationWarning $(LIBRARY_TESTS)
 
