@@ -38,7 +38,7 @@ def autolimit(
     *,
     line: Annotated[
         str | None,
-        Parameter(help='What the line carries, if you know it, as in "up 1 Mbit/s"; a ceiling.'),
+        Parameter(help='The rate of the line, if you know it, as in "up 1 Mbit/s"; a ceiling.'),
     ] = None,
     control: Annotated[str, Parameter(help="Which upload controller.")] = CONTROL,
     dry_run: Annotated[bool, Parameter(negative=(), help="Say what it would do only.")] = False,
@@ -53,7 +53,7 @@ def autolimit(
         list[str],
         Parameter(
             negative=(),
-            help="Who answers probes, HOST or HOST:PORT, instead of public resolvers; repeat it.",
+            help="HOST or HOST:PORT that answers probes, instead of public resolvers; repeat it.",
         ),
     ] = [],  # noqa: B006
     probe: Annotated[

@@ -22,7 +22,7 @@ def compare(
     first: Annotated[Path, Parameter(help="The results folder that the others are compared with.")],
     *others: Annotated[Path, Parameter(help="One or more results folders.")],
     margin: Annotated[
-        str, Parameter(help="What still counts as equivalent: a share of the first folder's mean.")
+        str, Parameter(help="The largest equivalent difference, as a share of the first mean.")
     ] = "5 %",
     out: Annotated[
         Path | None, Parameter(help="Write compare.html and its figures into this folder, too.")

@@ -32,8 +32,8 @@ Repeats = Annotated[
 RepeatInvalid = Annotated[
     int,
     Parameter(
-        help="Play an invalid run of an emulation again, at most so many times; those of "
-        "earlier calls, too.",
+        help="How often an invalid run of an emulation is played again, at most; also those of "
+        "earlier calls.",
         validator=validators.Number(gte=0),
         converter=whole,
     ),
@@ -51,7 +51,7 @@ Across = Annotated[
 Jobs = Annotated[
     int | None,
     Parameter(
-        help="Runs at a time; if not given, one a core, and of real programs as many as fit.",
+        help="Runs at a time; if not given, one per core, and of real programs as many as fit.",
         validator=validators.Number(gte=1),
         converter=whole,
     ),
@@ -67,10 +67,10 @@ ShardOf = Annotated[
     str | None, Parameter(help="Only a share of the runs, as in 2/8; see `flashcrowd merge`.")
 ]
 ENGINE_NAMES = (
-    f"{', '.join(ENGINES)}; {REAL} is that of the last two which plays it, "
-    f"{PREFERRED} where both do"
+    f"{', '.join(ENGINES)}; {REAL} takes one of the last two that can play the study, "
+    f"{PREFERRED} if both can"
 )
-EngineName = Annotated[str, Parameter(help=f"What runs the study: {ENGINE_NAMES}.")]
+EngineName = Annotated[str, Parameter(help=f"The engine: {ENGINE_NAMES}.")]
 
 
 def load(

@@ -38,7 +38,7 @@ def reproduce(
     engine: Annotated[
         str,
         Parameter(
-            help=f"What runs the studies: {ENGINE_NAMES}. Beside real programs the simulation runs "
+            help=f"The engine: {ENGINE_NAMES}. With real programs, the simulation also runs "
             "the same studies."
         ),
     ] = registry.DEFAULT,

@@ -67,8 +67,7 @@ def run(
     engine: Annotated[
         str,
         Parameter(
-            help=f"What runs the study: {ENGINE_NAMES}; {BOTH} is the simulation and that one, "
-            "compared."
+            help=f"The engine: {ENGINE_NAMES}; {BOTH} is the simulation and that one, compared."
         ),
     ] = registry.DEFAULT,
     seed: Seed = None,

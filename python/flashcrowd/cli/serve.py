@@ -21,14 +21,14 @@ Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))
 
 
 def serve(
-    directory: Annotated[Path, Parameter(name="DIR", help="What is served, and nothing outside.")],
+    directory: Annotated[Path, Parameter(name="DIR", help="Nothing outside of it is served.")],
     /,
     *,
     listen: Annotated[
         str, Parameter(help="HOST:PORT, :PORT or PORT; without a host, all addresses.")
     ] = ":8080",
     policy: Annotated[
-        str, Parameter(help="Who gets which block: relevance, circus, attach or in-order.")
+        str, Parameter(help="Order of the blocks: relevance, circus, attach or in-order.")
     ] = "relevance",
     memory: Annotated[
         str, Parameter(help="For the contents of files, as in 1GiB; never more.")
@@ -73,13 +73,15 @@ def serve(
     ] = 1_000,
     requests_per_connection: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
-        Parameter(help="After so many, a connection is closed."),
+        Parameter(help="Requests after which a connection is closed."),
     ] = 100_000,
     streams: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_STREAMS))],
         Parameter(help="Requests at once on a connection of HTTP/2."),
     ] = 32,
-    ranges: Annotated[Count, Parameter(help="In a request; with more it gets the file.")] = 1_000,
+    ranges: Annotated[
+        Count, Parameter(help="Per request; with more, the whole file is sent.")
+    ] = 1_000,
     header_timeout: Annotated[
         Seconds, Parameter(help="Seconds for TLS, for the head of a request, and between two.")
     ] = 15.0,
@@ -104,7 +106,7 @@ def serve(
         ),
     ] = None,
 ) -> int:
-    """Serve a directory over HTTP/1.1 and HTTP/2, in the disk's order to who takes any.
+    """Serve a directory over HTTP/1.1 and HTTP/2, in the order that suits the disk.
 
     Every client gets ordinary service, with TLS if there is a certificate. `flashcrowd fetch` asks
     for any order, and so may others (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under

@@ -81,7 +81,7 @@ def serve(
     most_senders: Annotated[
         int,
         Parameter(
-            help="Streams at once; one more is refused, and told so.",
+            help="Streams at once; one more is refused with a message.",
             validator=validators.Number(gte=1, lte=10000),
         ),
     ] = 16,
@@ -94,7 +94,7 @@ def serve(
 ) -> int:
     """Receive from several senders at once, send to those who ask, and verify what goes over.
 
-    Ctrl-C ends it: the other ends are told, and what has arrived is still verified.
+    Ctrl-C ends it: the other ends get a message, and the data so far are verified.
 
     Exit status: 0 done, 1 with --once if the measurement failed or the digests differ, 2 wrong use
     or the port is in use.
@@ -155,7 +155,7 @@ def send(
         float,
         Parameter(
             name=["--omit", "-O"],
-            help="Go so many seconds longer, and leave the first of them out of the totals.",
+            help="Seconds by which it runs longer; the totals leave out the first of them.",
             validator=validators.Number(gte=0),
         ),
     ] = 0.0,
@@ -183,7 +183,7 @@ def send(
     Ctrl-C ends it early: what was queued still arrives and is verified; a second Ctrl-C ends it at
     once. Either way, and if the connection breaks off, the totals say what had arrived.
 
-    Exit status: 0 everything arrived as it was sent, 1 it did not, 2 wrong use, 130 ended at once.
+    Exit status: 0 everything arrived as it was sent; 1 it did not; 2 wrong use; 130 ended at once.
     """
     voice = Voice(json, json_stream)
     order = Order.of(
