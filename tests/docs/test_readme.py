@@ -55,8 +55,3 @@ def test_it_is_read_in_a_minute() -> None:
     assert len(text().splitlines()) <= 100
     assert len([line for line in study().splitlines() if line]) <= 15
     assert PICTURE.stat().st_size < 150_000
-
-
-def test_its_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text()):
-        assert (ROOT / target).exists(), target

@@ -57,13 +57,3 @@ def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
             done["python"] += 1
     assert done == {"file": 2, "append": 1, "console": 11, "python": 2}
     assert (tmp_path / "question" / "report.html").stat().st_size > 10_000
-
-
-PAGES = sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_between_pages_lead_somewhere(page: str) -> None:
-    file = ROOT / "docs" / page
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text()):
-        assert (file.parent / target).exists(), f"{page} links to {target}"
