@@ -50,11 +50,22 @@ def test_the_page_says_what_happened(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["report", str(tmp_path)])
     assert ended.value.code == 0
     said = (tmp_path / "report.html").read_text().replace("\u00a0", " ")
-    assert "within 24 ms of its least" in said
+    assert "Yes: at a mean upload of " in said
+    assert "was at no time more than 150 ms above its least (median 24 ms, " in said
     assert "the &lt;route&gt; has changed" in said
     assert "20 %" in said
     assert "80 %" in said
     assert (tmp_path / "figures" / "autolimit.svg").is_file()
+
+
+def test_the_page_says_no_where_the_line_was_not_left_free(tmp_path: Path) -> None:
+    written = history.History(tmp_path, client="Fake 1", control="fixed")
+    for second in range(50):
+        written.status(second * SECOND, status(1e4, 8_000_000 * second, "raising"))
+    written.flush()
+    lead = page.made(*history.read(tmp_path)).lead
+    assert lead.startswith("No: at a mean upload of 10 kB/s")
+    assert "was for 62 % of the time more than 150 ms above its least" in lead
 
 
 def test_a_history_without_answers_has_a_page(tmp_path: Path) -> None:

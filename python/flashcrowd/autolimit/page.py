@@ -86,11 +86,21 @@ def _lead(rows: _Rows) -> str:
     if not known.size:
         return "No probe was answered, so nothing can be said of the line."
     half, most = np.quantile(known, [0.5, 0.95])
+    above = float(np.mean(known > _FREE_MS))
+    verdict = "No" if above > _SELDOM else "Mostly" if above else "Yes"
+    time = f"for {100 * above:.2g} % of the time" if above else "at no time"
     return (
-        f"Half of the time the delay over the line was within {half:.0f} ms of its least, and 95 % "
-        f"of the time within {most:.0f} ms, at a mean upload of {_mean(rows.up)} and a mean "
-        f"download of {_mean(rows.down)}."
+        f"{verdict}: at a mean upload of {_mean(rows.up)} and a mean download of "
+        f"{_mean(rows.down)}, the delay was {time} more than {_FREE_MS:.0f} ms above its least "
+        f"(median {half:.0f} ms, 95th percentile {most:.0f} ms)."
     )
+
+
+_FREE_MS = 150.0
+"""Calls and games suffer from a longer delay (ITU-T G.114)."""
+
+_SELDOM = 0.05
+"""A share of the time in which a longer delay is not the rule."""
 
 
 def _figure(rows: _Rows) -> Figure:
