@@ -1,12 +1,15 @@
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flashcrowd.papers import verdict
-from flashcrowd.papers.claim import Claim, judge
+from flashcrowd.cli import reproduce as command
+from flashcrowd.papers import Reproduction, paper_page, verdict
+from flashcrowd.papers.claim import Claim, Judged, judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.judges import GENERIC
+from flashcrowd.papers.paper import Item
 from flashcrowd.papers.rao2010 import JUDGES
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report.statistics import Estimate
@@ -187,3 +190,35 @@ def test_runs_that_did_not_end_as_planned_are_told_as_the_reason(evidence: Make)
     assert judged.finding == Finding(Verdict.NOT_RUN, "no run of latency ended as planned")
     (judged,) = judge([claim], evidence(SLOW, runs=6, stalled=3), JUDGES | GENERIC)
     assert judged.finding.verdict is NO
+
+
+def _judged(name: str, verdict: Verdict, published: str = "") -> Judged:
+    claim = Claim(name, "2", f"Sentence {name}.", "none", needs=("a",), published=published)
+    return Judged(claim, Finding(verdict, f"measured {name}", 3))
+
+
+def test_the_page_of_a_paper_begins_with_what_was_not_reproduced() -> None:
+    judged = [_judged("kept", YES), _judged("broken", NO, "4 Mbit/s"), _judged("open", OPEN)]
+    item = Item("figure-1", "Figure 1: a curve", ("a",))
+    (table,) = paper_page.not_reproduced(judged, {"broken": item})
+    (row,) = table.rows
+    cells = [it if isinstance(it, str) else it.text for it in row]
+    assert cells == ["2", "Sentence broken.", "4 Mbit/s", "measured broken", "Figure 1"]
+    assert row[-1].target == "figure-1"
+    assert list(paper_page.not_reproduced(judged[:1], {})) == []
+
+
+def test_the_terminal_prints_what_was_not_reproduced_and_counts_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judged = [_judged("kept", YES), _judged("broken", NO, "4 Mbit/s"), _judged("open", OPEN)]
+    made = Reproduction(judged, Path("report.html"))
+    command.show(made, everything=False)
+    text = capsys.readouterr().out
+    assert "not reproduced  Sentence broken. (2; broken)" in text
+    assert "paper:      4 Mbit/s" in text
+    assert "measured:   measured broken" in text
+    assert "Sentence kept" not in text
+    assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
+    command.show(made, everything=True)
+    assert "reproduced  Sentence kept." in capsys.readouterr().out

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from flashcrowd.report import points
+from flashcrowd.report import diagnosis, points
 from flashcrowd.report.diagnosis import sentences
 
 UPLOAD = "workloads.swarm.populations.seed.upload"
@@ -104,7 +104,7 @@ def test_an_idle_seed_and_what_the_swarm_saved() -> None:
         "and nothing was on its way.",
         "Leechers uploaded 75 % of all that was uploaded, seeds 25 %.",
         "5 % of what was downloaded was there already, or given up.",
-        "Connections ran into 1.5 retransmission timeouts a peer.",
+        "Connections ran into 1.5 retransmission timeouts per peer.",
     ]
 
 
@@ -114,7 +114,7 @@ def test_an_idle_seed_and_what_the_swarm_saved() -> None:
         (
             [link("homes-1 up", 0.98, 0.8), link("homes-2 up", 0.92, 1.2), link("neck", 0.5)],
             "The uplink of each of homes was full: it carried 95 % of what it could, and packets "
-            "waited 1\u202f000 ms for it on average.",
+            "waited 1.0 s for it on average.",
         ),
         (
             [link("homes-1 up", 0.1), link("neck", 0.6, 0.0023), link("wire", None, None)],
@@ -131,3 +131,45 @@ def test_the_busiest_line_is_named(links: list[dict[str, Any]], expected: str) -
 def test_runs_that_did_not_end_are_said_first() -> None:
     runs = [run(0), run(1, outcome="stalled", reason="no seed left")]
     assert sentences(known(runs=runs)) == ["1 run of 2 got stuck: no seed left."]
+
+
+def _of_two_points() -> Known:
+    """A limit that matters as much at both points, and timeouts at the second alone."""
+    runs = [{**run(n), "point": n, "network.rtt": f"{400 * n} ms"} for n in (0, 1)]
+    rows = [
+        population(n, "seed", limited_share=0.9, timeouts=timeouts, peers=2)
+        for n, timeouts in ((0, 4), (1, 400))
+    ]
+    queues = [{**link("homes-1 up", 0.87, 0.002 + 1.5 * n), "run": n} for n in (0, 1)]
+    return known(runs=runs, populations=rows, links=queues)
+
+
+def test_the_diagnosis_is_a_table_with_a_column_a_point_and_what_differs_most_first() -> None:
+    made = _of_two_points()
+    both = points.points_of(made).points
+    table = diagnosis.table(made, both)
+    assert table is not None
+    assert list(table.header) == ["", "RTT 0 ms", "RTT 400 ms"]
+    rows = [[it if isinstance(it, str) else it.text for it in row] for row in table.rows]
+    assert rows[:2] == [
+        ["Packets waited for the link homes-1 up", "–", "1.5 s"],
+        ["Retransmission timeouts per peer", "2.0", "200.0"],
+    ]
+    assert rows[-1][1] == rows[-1][2]
+
+
+def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> (
+    None
+):
+    made = _of_two_points()
+    both = points.points_of(made).points
+    (text,) = diagnosis.bufferbloat(made, both)
+    assert text.startswith("Bufferbloat at RTT 400 ms: packets waited 1.5 s on average")
+    assert "carried 87 % of what it could" in text
+    assert "FQ-CoDel" in text
+    assert diagnosis.bufferbloat(made, both[:1]) == []
+
+
+def test_nothing_known_is_no_table() -> None:
+    made = known()
+    assert diagnosis.table(made, points.points_of(made).points) is None

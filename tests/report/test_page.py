@@ -1,6 +1,13 @@
 """The page as its readers meet it: dark or light, on a phone, by keyboard and by ear."""
 
+import base64
+import csv
+import hashlib
+import html
+import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import combinations
@@ -12,9 +19,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from flashcrowd.report import diagnosis, page, study_page, style
+from flashcrowd.report import measures, page, style
 from flashcrowd.report.arrange import layout
-from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
+from flashcrowd.report.blocks import Cell, Figure, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, from_zero
 from flashcrowd.report.charts import pings
 from flashcrowd.report.charts.means import means
@@ -298,11 +305,117 @@ def test_a_table_of_many_columns_is_set_closer() -> None:
     assert '<table class="dense">' not in drawn(8)
 
 
-def test_more_than_two_reasons_are_a_list(monkeypatch: pytest.MonkeyPatch, swarm: Swarm) -> None:
-    results = swarm(rtts_ms=(0,), losses=("0 %",), extras=False)
-    for reasons in (["One.", "Two."], ["One.", "Two.", "<b>Three</b>."]):
-        monkeypatch.setattr(diagnosis, "sentences", lambda *_, told=reasons: told)
-        drawn = page.html(study_page.build(results))
-        items = re.findall(r"<li>((?:One|Two|&lt;b&gt;Three).*?)</li>", drawn)
-        assert items == (["One.", "Two.", "&lt;b&gt;Three&lt;/b&gt;."] if len(reasons) > 2 else [])
-        assert ("<p>One. Two.</p>" in drawn) == (len(reasons) == 2)
+def test_a_page_runs_its_own_scripts_and_no_others(text: str) -> None:
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    sums = [base64.b64encode(hashlib.sha256(it.encode()).digest()).decode() for it in scripts]
+    assert scripts
+    assert re.findall(r"sha256-([^&']*)", html.unescape(policy)) == sums
+    assert not re.search(r'<[^>]* on\w+="', text)
+
+
+def test_two_runs_are_two_dots_and_no_interval(tmp_path: Path, swarm: Swarm) -> None:
+    results = swarm(repeats=2, extras=False)
+    figure = _mean_figure(results)
+    assert "dots the two runs" in figure.caption
+    assert "95 %" not in figure.caption
+    more = _mean_figure(swarm(repeats=3, extras=False))
+    assert "thick bars 95 % intervals" in more.caption
+
+
+def _mean_figure(results: Any) -> Figure:
+    points = read(results.tables["runs"])
+    (measure, *_) = measures.all_measures(results, points)
+    figure = means(measure, points, "x")
+    assert figure is not None
+    return figure
+
+
+def test_two_cases_are_not_joined_by_a_line(swarm: Swarm) -> None:
+    def dashes(rtts_ms: tuple[int, ...]) -> int:
+        drawn = _mean_figure(swarm(rtts_ms=rtts_ms, losses=("0 %",), repeats=3, extras=False))
+        return drawn.svg.wide.count("stroke: #0072b2; stroke-width: 1.6")
+
+    assert dashes((0, 400)) < dashes((0, 200, 400))
+
+
+def test_the_numbers_of_a_figure_are_beside_it(folder: Path) -> None:
+    (file,) = (folder / "figures").glob("*-1-mean-download-time.csv")
+    rows = list(csv.DictReader(file.open(encoding="utf-8")))
+    assert len(rows) == 6
+    assert rows[0].keys() >= {"series", "x", "y", "low", "high", "n"}
+    assert {row["x"] for row in rows} == {"0", "200", "400"}
+    assert {row["n"] for row in rows} == {"2"}
+    assert all(float(row["low"]) <= float(row["y"]) <= float(row["high"]) for row in rows)
+    for drawing in (folder / "figures").glob("*.svg"):
+        assert drawing.stem == "network" or drawing.with_suffix(".csv").is_file()
+
+
+def test_a_figure_has_one_font_for_its_page_to_replace_and_paints_no_paper(folder: Path) -> None:
+    for file in (folder / "figures").glob("*.svg"):
+        if file.stem == "network":
+            continue
+        text = file.read_text(encoding="utf-8")
+        assert len(re.findall(r"font-family", text)) == 1
+        assert "DejaVu Sans" in text.partition(">")[0]
+        assert "fill: #ffffff" not in text
+
+
+def test_a_column_of_numbers_has_one_precision(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    (body,) = re.findall(r'id="answer".*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    means_of = re.findall(r'data-label="mean download time[^"]*">([\d.]+)', body)
+    assert len(means_of) == 6
+    assert len({len(it.partition(".")[2]) for it in means_of}) == 1
+
+
+_DRIVER = """
+const key = document.querySelector("[data-key]"), out = {};
+const drawing = key.closest(".drawing");
+const dim = () => drawing.querySelectorAll("[data-series].dim").length;
+out.before = dim();
+key.dispatchEvent(new Event("pointerenter"));
+out.pointed = dim();
+key.dispatchEvent(new Event("pointerleave"));
+out.after = dim();
+const entry = drawing.querySelector('[data-key][role="button"]');
+entry.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+out.kept = dim();
+out.pressed = entry.getAttribute("aria-pressed");
+out.tools = document.querySelectorAll("button.tool").length;
+let text = null;
+URL.createObjectURL = (blob) => { blob.text().then((it) => { text = it; }); return "blob:x"; };
+HTMLAnchorElement.prototype.click = function () { out.file = this.download; };
+const tools = [...document.querySelectorAll("button.tool")];
+tools.find((it) => it.textContent === "Table as CSV").click();
+setTimeout(() => { out.csv = text; document.title = JSON.stringify(out); }, 50);
+"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+def test_lines_can_be_told_apart_by_pointing_and_tables_taken_away(
+    text: str, tmp_path: Path
+) -> None:
+    """In a browser: as it is, and with a script that plays a reader."""
+
+    def dumped(page: str) -> str:
+        file = tmp_path / "page.html"
+        file.write_text(page, encoding="utf-8")
+        command = [
+            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+            "--virtual-time-budget=2000", f"--user-data-dir={tmp_path / 'profile'}", file.as_uri(),
+        ]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "Table as CSV</button>" in dumped(text)
+    free = re.sub(r"<meta http-equiv[^>]*>", "", text)
+    played = dumped(free.replace("</body>", f"<script>{_DRIVER}</script></body>"))
+    (title,) = re.findall(r"<title>(\{.*?\})</title>", played, re.DOTALL)
+    out = json.loads(html.unescape(title))
+    assert (out["before"], out["after"], out["pressed"]) == (0, 0, "true")
+    assert out["pointed"] == out["kept"] > 0
+    assert out["tools"] >= text.count("<table")
+    rows = list(csv.reader(out["csv"].removeprefix("\ufeff").splitlines()))
+    assert len({len(row) for row in rows}) == 1
+    assert len(rows) == 7
+    assert float(rows[1][rows[0].index("mean download time (s)")]) > 400

@@ -62,7 +62,7 @@ def test_runs_in_which_nothing_is_random_say_so(runs: int) -> None:
     base, more = dict.fromkeys(range(runs), 0.1), dict.fromkeys(range(runs), 0.2)
     change = difference(more, base, relative=True)
     assert change is not None
-    assert wording.per_cent(change) == f"+100 % all pairs equal, n = {runs}"
+    assert wording.per_cent(change) == f"2.0 times, all pairs equal, n = {runs}"
     assert "[" in wording.interval(estimate([0.1] * runs + [0.2]))
     assert wording.interval(estimate([0.1])) == "sample"
 

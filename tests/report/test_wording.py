@@ -52,7 +52,7 @@ def test_an_interval_is_as_long_as_it_takes_to_tell_its_ends_apart() -> None:
     [((0.0831, 0.0832, 0.0833), "+8.32 %"), ((0.831, 0.832, 0.8331), "+83.2 %"),
      ((1.31, 1.32, 1.33), "2.3 times"), ((18.45, 18.46, 18.47), "19 times")],
 )  # fmt: skip
-def test_a_change_has_three_digits_at_most_and_is_a_factor_from_a_doubling_up(
+def test_a_change_has_three_digits_and_is_a_factor_from_a_doubling_up(
     ratios: tuple[float, ...], text: str
 ) -> None:
     assert wording.change(sample(*ratios))[0] == text

@@ -89,7 +89,7 @@ def reproduce(
     except EngineError as error:
         print(f"{error}\nFinished runs are kept.", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
-    _show(found, everything=all)
+    show(found, everything=all)
     states = [
         failed.told(failed.reasons(results), results.tables["runs"].num_rows, f" of study {study}")
         for study, results in found.results
@@ -97,7 +97,7 @@ def reproduce(
     return max(states, default=0)
 
 
-def _show(found: Reproduction, *, everything: bool) -> None:
+def show(found: Reproduction, *, everything: bool) -> None:
     """The claims that were not reproduced, or all; how many met which verdict; the page."""
     out = console()
     beside = {one.claim.id: one.finding for one in found.simulated or ()}

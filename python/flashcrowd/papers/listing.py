@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Table
-from flashcrowd.report.listings import explained
+from flashcrowd.report.listings import columns_of, explained
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
 
@@ -32,7 +32,7 @@ def listing(
     header = [
         "", "runs", *(f"{m.name}{unit}" for m, unit in zip(measures, units, strict=True)),
     ]  # fmt: skip
-    names = wording.sentence(wording.listed([measure.name for measure in measures]))
+    names = columns_of(measures)
     caption = f"{what or f'{names}. '}Means over runs with 95 % intervals. {explained(measures)}"
     return columns.table(
         header, body, caption.strip(), frozenset({0}), folded=folded or len(body) > 14

@@ -8,7 +8,7 @@ from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.columns import scaled
-from flashcrowd.report.listings import explained
+from flashcrowd.report.listings import columns_of, explained
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point
 from flashcrowd.report.statistics import Estimate
@@ -96,7 +96,7 @@ def level_grid(study: StudyEvidence, measures: Sequence[Measure], points: Sequen
         "runs",
         *(f"{measure.name} ({measure.unit})" for measure in measures),
     ]
-    names = wording.sentence(wording.listed([measure.name for measure in measures]))
+    names = columns_of(measures)
     caption = f"{names}. Means over runs with 95 % intervals. {explained(measures)}".strip()
     return columns.table(header, body, caption, frozenset(range(len(shown))), len(body) > 12)
 

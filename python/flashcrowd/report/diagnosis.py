@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from flashcrowd.report import source
-from flashcrowd.report.blocks import Table
+from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.points import RUN_COLUMNS, Point
 from flashcrowd.report.source import Source
 from flashcrowd.report.wording import count, number, sentence
@@ -44,12 +44,14 @@ class Fact:
         value: how much, to compare points by: a share of 1, a count, or seconds.
         shown: the value as text.
         says: the same as a sentence; empty where another one has said it.
+        detail: what it is about, below the value.
     """
 
     what: str
     value: float
     shown: str
     says: str
+    detail: str = ""
 
 
 _WAITS = {
@@ -102,14 +104,18 @@ def table(results: Source, points: Sequence[Point]) -> Table | None:
     if not names:
         return None
     names.sort(key=lambda name: -_difference([of.get(name) for of in found]))
-    rows = [[name, *(of[name].shown if name in of else "–" for of in found)] for name in names]
+    rows = [[name, *(_cell(of.get(name)) for of in found)] for name in names]
     same = " The largest difference comes first." if len(points) > 1 else ""
     caption = (
-        "What held the runs up: means over the runs of a point; shares are of the time in which "
-        f"peers waited.{same} –: less than {_per_cent(TELLING)}, or nothing."
+        "What held the runs up: means over the runs of a point. Shares of a time are of that in "
+        f"which peers waited.{same} –: too little to matter."
     )
     heads = [point.label for point in points] if len(points) > 1 else ["all runs"]
     return Table(["", *heads], rows, caption)
+
+
+def _cell(fact: Fact | None) -> Cell:
+    return Cell("–") if fact is None else Cell(fact.shown, fact.detail)
 
 
 def _difference(found: Sequence[Fact | None]) -> float:
@@ -298,7 +304,8 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     says = f"No line was full all the time. The busiest, {kind}, {carried}"
     if used >= BUSY:
         says = f"{sentence(kind)} was full: it {carried}"
-    yield Fact("Busiest line: used", used, f"{_per_cent(used)} ({kind.removeprefix('the ')})", says)
+    line = kind.removeprefix("the ")
+    yield Fact("Busiest line: used", used, _per_cent(used), says, line)
     for kind, _, wait_s in found:
         if wait_s >= BLOATED_S / 10:
             name = f"Packets waited for {kind}"

@@ -45,14 +45,16 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
         [*_values(points, point), _count(point, counted(point, measures)), *cells]
         for point, *cells in zip(points.points, *added, strict=True)
     ]
-    caption = f"{_named_measures(measures)}. {_over(points)}{_against(headline)} "
+    caption = f"{columns_of(measures)}. {_over(points)}{_against(headline)} "
     caption += explained(measures)
     return Table(header, rows, caption.strip(), _words(points), folded=len(rows) > _MOST_ROWS)
 
 
-def _named_measures(measures: Sequence[Measure]) -> str:
+def columns_of(measures: Sequence[Measure]) -> str:
     """What the table shows, in so many words as its columns."""
-    return wording.sentence(wording.listed([measure.name for measure in measures]))
+    names = [measure.name for measure in measures]
+    apart = any("," in name for name in names)
+    return wording.sentence("; ".join(names) if apart else wording.listed(names))
 
 
 def of_parts(headline: Headline, points: Points, parts: Mapping[str, Measure]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -135,7 +136,10 @@ def jain(study: StudyEvidence, given: Given) -> Measure:
         x = np.array([r for n, r in rates.items() if not kind or _is_tcp(n) == (kind == "tcp")])
         return float(x.sum() ** 2 / (len(x) * (x**2).sum())) if len(x) and x.any() else None
 
-    return _of_flows(study, "Jain's index", "", of, "Goodput after the first minute.", 1.0)
+    found = _of_flows(study, "Jain's index", "", of, "Goodput after the first minute.", 1.0)
+    # One of n flows that takes all has 1/n.
+    most = max((len(flows(study, run)) for run in found.of_run), default=1)
+    return replace(found, least=1 / most)
 
 
 def eta(study: StudyEvidence, given: Given) -> Measure:
