@@ -158,9 +158,7 @@ def test_the_diagnosis_is_a_table_with_a_column_a_point_and_what_differs_most_fi
     assert rows[-1][1] == rows[-1][2]
 
 
-def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> (
-    None
-):
+def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> None:
     made = _of_two_points()
     both = points.points_of(made).points
     (text,) = diagnosis.bufferbloat(made, both)

@@ -341,7 +341,7 @@ def test_two_cases_are_not_joined_by_a_line(swarm: Swarm) -> None:
 
 def test_the_numbers_of_a_figure_are_beside_it(folder: Path) -> None:
     (file,) = (folder / "figures").glob("*-1-mean-download-time.csv")
-    rows = list(csv.DictReader(file.open(encoding="utf-8")))
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 6
     assert rows[0].keys() >= {"series", "x", "y", "low", "high", "n"}
     assert {row["x"] for row in rows} == {"0", "200", "400"}

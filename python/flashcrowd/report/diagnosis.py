@@ -45,6 +45,7 @@ class Fact:
         shown: the value as text.
         says: the same as a sentence; empty where another one has said it.
         detail: what it is about, below the value.
+        share: whether the value is a share: shares differ by their difference, others by a factor.
     """
 
     what: str
@@ -52,6 +53,7 @@ class Fact:
     shown: str
     says: str
     detail: str = ""
+    share: bool = False
 
 
 _WAITS = {
@@ -119,9 +121,10 @@ def _cell(fact: Fact | None) -> Cell:
 
 
 def _difference(found: Sequence[Fact | None]) -> float:
-    """How far apart the points are in something, as a share of the largest."""
+    """How far apart the points are in something: shares as they are, others over the largest."""
     values = [0.0 if fact is None else fact.value for fact in found]
-    return (max(values) - min(values)) / max(values) if max(values) > 0 else 0.0
+    largest = 1.0 if any(fact and fact.share for fact in found) else max(values)
+    return (max(values) - min(values)) / largest if largest > 0 else 0.0
 
 
 def bufferbloat(results: Source, points: Sequence[Point]) -> list[str]:
@@ -219,7 +222,7 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
 
 
 def _of_time(what: str, share: float, says: str) -> Fact:
-    return Fact(what, share, _per_cent(share), says)
+    return Fact(what, share, _per_cent(share), says, share=True)
 
 
 def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
@@ -305,7 +308,7 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     if used >= BUSY:
         says = f"{sentence(kind)} was full: it {carried}"
     line = kind.removeprefix("the ")
-    yield Fact("Busiest line: used", used, _per_cent(used), says, line)
+    yield Fact("Busiest line: used", used, _per_cent(used), says, line, share=True)
     for kind, _, wait_s in found:
         if wait_s >= BLOATED_S / 10:
             name = f"Packets waited for {kind}"
