@@ -12,6 +12,7 @@ from flashcrowd.papers.judges import GENERIC
 from flashcrowd.papers.paper import Item
 from flashcrowd.papers.rao2010 import JUDGES
 from flashcrowd.papers.verdict import Finding, Verdict
+from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.statistics import Estimate
 
 Make = Callable[..., Evidence]
@@ -201,10 +202,11 @@ def test_the_page_of_a_paper_begins_with_what_was_not_reproduced() -> None:
     judged = [_judged("kept", YES), _judged("broken", NO, "4 Mbit/s"), _judged("open", OPEN)]
     item = Item("figure-1", "Figure 1: a curve", ("a",))
     (table,) = paper_page.not_reproduced(judged, {"broken": item})
+    assert isinstance(table, Table)
     (row,) = table.rows
     cells = [it if isinstance(it, str) else it.text for it in row]
     assert cells == ["2", "Sentence broken.", "4 Mbit/s", "measured broken", "Figure 1"]
-    assert row[-1].target == "figure-1"
+    assert row[-1] == Cell("Figure 1", target="figure-1")
     assert list(paper_page.not_reproduced(judged[:1], {})) == []
 
 

@@ -72,12 +72,11 @@ def _printing(form: str, width: str, font: str) -> Callable[[], AbstractContextM
     # Late: plotting libraries take a while.
     from flashcrowd.report import printing
 
-    given = f"--figures {form!r}" + (f" --width {width!r}" if width else "")
-    given += f" --font {font!r}" if font else ""
     try:
         how = printing.asked(form, width, font)
     except UnitError as error:
-        raise UnitError(f"{given}: {error}") from None
+        given = {"figures": form, "width": width, "font": font}[error.key]
+        raise UnitError(f"--{error.key} {given!r}: {error}") from None
     return lambda: printing.printing(how)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import io
 import re
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,16 +14,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Drawing
-from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import (
-    FixedLocator,
     FuncFormatter,
     LogLocator,
     NullLocator,
-    ScalarFormatter,
 )
 
-from flashcrowd.report import figure_data, printing, series_marks, style
+from flashcrowd.report import figure_data, fitting, printing, series_marks, style
 from flashcrowd.report.blocks import Svg
 from flashcrowd.report.figure_data import Series
 from flashcrowd.report.printing import Printing
@@ -32,20 +28,8 @@ from flashcrowd.report.printing import Printing
 #: Width of a figure in inches: one column of a page, legible in one column of a paper.
 WIDTH = 6.8
 
-#: Width for phones: at 374 px, the column of a screen of 400 px, 8 pt are 11 px.
-NARROW = 3.75
-
-#: Width of a letter on an axis, about, in inches.
-_LETTER = 0.075
-
-#: A panel for phones is at most so high, in inches.
-_NARROW_HEIGHT = 2.7
-
 #: Height of a line of a legend, in inches.
 _LEGEND_LINE = 0.17
-
-#: Corners of a line that deviate by less than this, in pixels of 1/72 inch, are left out there.
-_NARROW_SIMPLIFY = 0.8
 
 #: Up to this width, in inches, panels stand below each other.
 _STACKED = 4.6
@@ -100,11 +84,11 @@ class Canvas:
         log = self._logarithmic(WIDTH) if logarithmic else ""
         printed = self._printed(how) if how and (how.width or WIDTH) > _STACKED else {}
         self.drawing.set_figwidth(WIDTH)
-        _stack(self.drawing)
-        narrow = self._narrow(self._text(NARROW))
+        fitting.stack(self.drawing)
+        narrow = self._narrow(self._text(fitting.NARROW))
         if how and not printed:
             printed = self._printed(how)
-        both = (log, self._narrow(self._logarithmic(NARROW))) if logarithmic else ()
+        both = (log, self._narrow(self._logarithmic(fitting.NARROW))) if logarithmic else ()
         return Svg(wide, narrow, both, data, printed)
 
     def _narrow(self, text: str) -> str:
@@ -128,7 +112,7 @@ class Canvas:
         """The drawing in the format and width that are asked for."""
         width, height = (float(side) for side in self.drawing.get_size_inches())
         chosen = how.width or WIDTH
-        rows = max(1, round(height / _NARROW_HEIGHT)) if chosen <= _STACKED else 1
+        rows = max(1, round(height / fitting.NARROW_HEIGHT)) if chosen <= _STACKED else 1
         self.drawing.set_size_inches(chosen, min(height, rows * max(0.75 * chosen, 1.6)))
         if how.format == "svg":
             found = self._text(chosen, ", ".join(how.fonts)).encode()
@@ -145,8 +129,8 @@ class Canvas:
 
     def _laid_out(self, width: float) -> None:
         for panel in self.panels:
-            _wrap(panel, width / _columns(self.drawing))
-            _turn(panel, width / _columns(self.drawing))
+            fitting.wrap(panel, width / fitting.columns(self.drawing))
+            fitting.turn(panel, width / fitting.columns(self.drawing))
 
     def _text(self, width: float, fonts: str = _FONTS) -> str:
         """The SVG, with labels and a legend for a figure of this width."""
@@ -267,71 +251,3 @@ def per_cent(panel: Axes) -> None:
 def _coarse(found: re.Match[str]) -> str:
     """A path to a tenth of a point, which is less than a pixel of a phone."""
     return re.sub(r"(\d\.\d)\d+", r"\1", found[0])
-
-
-def _place(panel: Axes) -> tuple[int, int]:
-    """Row and column of a panel."""
-    spec = panel.get_subplotspec()
-    return (spec.rowspan.start, spec.colspan.start) if spec else (0, 0)
-
-
-def _columns(drawing: Drawing) -> int:
-    specs = [panel.get_subplotspec() for panel in drawing.axes]
-    return max((spec.get_gridspec().ncols for spec in specs if spec), default=1)
-
-
-def _stack(drawing: Drawing) -> None:
-    """Lays the panels out for a phone: below each other, each with its own labels."""
-    panels = [panel for panel in drawing.axes if panel.get_visible()]
-    places = sorted({_place(panel) for panel in panels})
-    firsts: dict[tuple[int, str], str] = {}
-    for panel in panels:
-        if panel.get_ylabel():
-            side = panel.yaxis.get_label_position()
-            firsts.setdefault((_place(panel)[0], side), panel.get_ylabel())
-    rows = max((row for row, _ in places), default=0) + 1
-    height = min(float(drawing.get_figheight()) / rows, _NARROW_HEIGHT)
-    drawing.set_size_inches(NARROW, height * len(places))
-    grid = GridSpec(len(places), 1, figure=drawing)
-    for panel in panels:
-        place = _place(panel)
-        side = panel.yaxis.get_label_position()
-        if not panel.get_ylabel():
-            panel.set_ylabel(firsts.get((place[0], side), ""))
-        panel.set_subplotspec(grid[places.index(place)])
-        left = side == "left"
-        panel.tick_params(labelbottom=left, labelleft=left, labelright=not left)
-        for line in panel.lines:
-            line.recache(always=True)
-            line.get_path().simplify_threshold = _NARROW_SIMPLIFY
-    for panel in drawing.axes:
-        if panel not in panels:
-            panel.set_subplotspec(grid[-1])
-
-
-def _turn(panel: Axes, width: float) -> None:
-    """Turns the names on an abscissa of categories that would run into each other."""
-    names = [label.get_text() for label in panel.get_xticklabels()]
-    fixed = isinstance(panel.xaxis.get_major_locator(), FixedLocator)
-    if fixed and names and not isinstance(panel.xaxis.get_major_formatter(), ScalarFormatter):
-        room = 0.8 * width / len(names)
-        crowded = max(map(len, names)) * _LETTER > room
-        panel.tick_params("x", labelrotation=35 if crowded else 0)
-        for label in panel.get_xticklabels():
-            label.set(ha="right" if crowded else "center", rotation_mode="anchor")
-
-
-def _wrap(panel: Axes, width: float) -> None:
-    """Breaks the title and the labels of a panel of this width (inches) into lines that fit."""
-    figure = panel.get_figure()
-    spec = panel.get_subplotspec()
-    rows = spec.get_gridspec().nrows if spec else 1
-    height = float(figure.get_figheight()) / rows if figure else width  # pyright: ignore
-    across = max(16, int(11 * width) - 3)
-    panel.set_title(_lines(panel.get_title(loc="left"), across))
-    panel.set_xlabel(_lines(panel.get_xlabel(), across * 6 // 5))
-    panel.set_ylabel(_lines(panel.get_ylabel(), max(16, int(13 * (height - 1.0)))))
-
-
-def _lines(text: str, longest: int) -> str:
-    return "\n".join(textwrap.wrap(text.replace("\n", " "), longest, break_long_words=False))

@@ -81,16 +81,18 @@ def asked(form: str, width: str = "", font: str = "") -> Printing:
         font: name of a font that this machine has; an SVG file only names it.
 
     Raises:
-        UnitError: one of them cannot be; says what can.
+        UnitError: one of them cannot be; says what can, and has the option as its key.
     """
     if form not in FORMATS:
-        raise UnitError(f"a format: {one_of(FORMATS)}")
+        raise UnitError(f"a format: {one_of(FORMATS)}", key="figures")
+    inches = _inches(width) if width else None
     if font and form != "svg":
         try:
             font_manager.findfont(font, fallback_to_default=False)
         except ValueError:
-            raise UnitError("the name of a font of this machine, as fc-list prints it") from None
-    return Printing(form, _inches(width) if width else None, font)
+            says = "the name of a font of this machine, as fc-list prints it"
+            raise UnitError(says, key="font") from None
+    return Printing(form, inches, font)
 
 
 def _inches(text: str) -> float:
@@ -99,9 +101,9 @@ def _inches(text: str) -> float:
         found = float(number) * _INCHES[unit.strip()]
     except (ValueError, KeyError):
         form = f'a length with its unit ({one_of(_INCHES)}), as in "252 pt"'
-        raise UnitError(form) from None
+        raise UnitError(form, key="width") from None
     if not _LEAST <= found <= _MOST:
-        raise UnitError(f"a width of {_LEAST:g} to {_MOST:g} in")
+        raise UnitError(f"a width of {_LEAST:g} to {_MOST:g} in", key="width")
     return found
 
 

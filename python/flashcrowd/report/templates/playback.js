@@ -53,7 +53,7 @@
     slider.setAttribute("aria-label", "Time");
     const clock = element("output");
     const choice = element("select", {}, ...data.runs.map((run, at) => element("option", { value: at, textContent: run.label })));
-    const speed = element("select", {}, ...[["10 s", 10], ["30 s", 30], ["90 s", 90]].map(([textContent, value]) => element("option", { value, textContent: `all in ${textContent}` })));
+    const speed = element("select", {}, ...[["10 s", 10], ["30 s", 30], ["90 s", 90]].map(([textContent, value]) => element("option", { value, textContent: `${textContent} per run` })));
     speed.value = 30;
     const order = element("select", {}, element("option", { value: "arrival", textContent: "by arrival" }), element("option", { value: "completion", textContent: "by completion" }));
     for (const [select, label] of [[choice, "Run"], [speed, "Speed"], [order, "Order of rows"]]) select.setAttribute("aria-label", label);
