@@ -75,6 +75,7 @@ def _lines() -> Entries:
     return {
         name: f"{line['down']} down, {line['up']} up, {line['delay']} each way; "
         f"queues of {line['down_queue']} down and {line['up_queue']} up."
+        + (" LTE." if name.startswith("4G") else "")
         for name, line in LINES.items()
     }
 

@@ -63,6 +63,16 @@ def test_every_template_passes_and_runs_in_seconds(here: Path, template: str, li
     assert "#" in (here / "s.toml").read_text()
 
 
+def test_a_template_that_is_a_study_has_a_line_of_ones_own(here: Path, capsys: Any):
+    assert status("init", "--template", "bufferbloat") == 0
+    study = (ROOT / "studies" / "bufferbloat.toml").read_text()
+    assert (here / "bufferbloat.toml").read_text() == study
+    assert status("init", "mine.toml", "--template", "bufferbloat", "--line", "ADSL 1/24") == 0
+    assert (here / "mine.toml").read_text() == study.replace("cable 5/50", "ADSL 1/24")
+    assert status("init", "x.toml", "--template", "bufferbloat", "--with", "libutp") == 2
+    assert "nothing beside --line" in capsys.readouterr().err
+
+
 def test_a_template_is_run(here: Path):
     assert status("init", "--template", "background") == 0
     assert status("run", "background.toml", "--quiet", "--strict") == 0
@@ -306,6 +316,6 @@ def test_shells_get_a_script(capsys: Any, shell: str):
         assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_names_of_templates_and_studies_differ():
+def test_each_name_of_a_template_or_a_study_is_listed_once():
     assert len(set(names())) == len(names())
     assert set(shipped.profiles()) >= set(TEMPLATES["crowd"].usual)

@@ -38,6 +38,7 @@ def call(hidden: list[str], *words: str) -> subprocess.CompletedProcess[str]:
     [
         ["--help"],
         ["check", STUDY],
+        ["check", "--all", STUDY],
         ["list"],
         ["explain", "network.rtt"],
         ["init", "--help"],

@@ -40,7 +40,10 @@ def init(
         ),
     ] = None,
     line: Annotated[
-        str | None, Parameter(help=f"A line of `flashcrowd list lines`; {LINE} if not given.")
+        str | None,
+        Parameter(
+            help=f"A line of `flashcrowd list lines`; if not given, {LINE} or the template's."
+        ),
     ] = None,
     with_: Annotated[
         list[str],
@@ -90,7 +93,9 @@ def _asked(line: str | None, chosen: list[str]) -> tuple[str, str, list[str]]:
     """
     questions = {name: one.question for name, one in TEMPLATES.items()}
     template = TEMPLATES[_one("What do you want to know?", questions, next(iter(TEMPLATES)))]
-    line = line or _one("Over which line?", dict.fromkeys(LINES, ""), LINE)
+    line = line or _one("Over which line?", dict.fromkeys(LINES, ""), template.line)
+    if not template.choices():
+        return template.name, line, chosen
     return template.name, line, chosen or _several(template)
 
 

@@ -38,19 +38,25 @@ class Template:
     Attributes:
         name: what it is called.
         what: what is chosen besides a line.
-        choices: what there is to choose from, with a sentence each.
+        choices: what there is to choose from, with a sentence each; empty for the line alone.
         usual: what is chosen if nobody chooses.
+        line: the line if nobody chooses one.
     """
 
     name: str
-    what: str
-    choices: Callable[[], Mapping[str, str]]
-    usual: tuple[str, ...]
+    what: str = ""
+    choices: Callable[[], Mapping[str, str]] = dict
+    usual: tuple[str, ...] = ()
+    line: str = LINE
 
     @property
     def text(self) -> str:
-        """The study file with its gaps."""
-        return (HOME / "templates" / f"{self.name}.toml").read_text(encoding="utf-8")
+        """The study file with its gaps. A study that ships has one: its line."""
+        own = HOME / "templates" / f"{self.name}.toml"
+        if own.is_file():
+            return own.read_text(encoding="utf-8")
+        text = (STUDIES / own.name).read_text(encoding="utf-8")
+        return text.replace(json.dumps(self.line), '"$line"')
 
     @property
     def question(self) -> str:
@@ -65,12 +71,17 @@ class Template:
         """
         problems = [_unknown("--line", line, LINES)] if line not in LINES else []
         choices = self.choices()
-        problems += [_unknown("--with", name, choices) for name in chosen if name not in choices]
+        strangers = [name for name in chosen if name not in choices]
+        if choices:
+            problems += [_unknown("--with", name, choices) for name in strangers]
+        elif chosen:
+            allowed = f"nothing beside --line for {self.name}"
+            problems.append(Problem("--with", one_of(chosen), allowed))
         twice = [name for name in dict.fromkeys(chosen) if chosen.count(name) > 1]
         problems += [Problem("--with", json.dumps(name), "each name once") for name in twice]
         if problems:
             raise StudyError(problems, "command line")
-        names = list(chosen) or list(self.usual)
+        names = list(chosen) or list(self.usual) or [""]
         up = Rate(LINES[line]["up"]).bps
         limits = [str(Rate.of(up * percent // 100)) for percent in (90, 75, 50)]
         seconds = min(60, max(3, PACKETS * 12_000 // up))
@@ -89,6 +100,7 @@ TEMPLATES = {
         Template("crowd", "clients", _clients, ("mainline-4.0.2", "modern")),
         Template("upload", "transports", _transports, ("linux-6",)),
         Template("background", "transports", _transports, ("libutp", "ledbat-plus-plus")),
+        Template("bufferbloat", line="cable 5/50"),
     )
 }
 """The templates by name."""
@@ -96,7 +108,7 @@ TEMPLATES = {
 
 def names() -> list[str]:
     """All that a study may start from."""
-    return [*TEMPLATES, *KINDS["studies"].entries()]
+    return list(dict.fromkeys([*TEMPLATES, *KINDS["studies"].entries()]))
 
 
 def study_text(name: str, line: str | None = None, chosen: Sequence[str] = ()) -> str:
@@ -106,7 +118,8 @@ def study_text(name: str, line: str | None = None, chosen: Sequence[str] = ()) -
         StudyError: there is no such template, line, client or transport.
     """
     if name in TEMPLATES:
-        return TEMPLATES[name].filled(line or LINE, chosen)
+        template = TEMPLATES[name]
+        return template.filled(line or template.line, chosen)
     if name not in names():
         raise StudyError([_unknown("--template", name, names())], "command line")
     if line or chosen:
