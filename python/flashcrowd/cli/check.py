@@ -14,6 +14,7 @@ from flashcrowd.cli import bound_text
 from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
+from flashcrowd.engines.simulation import Simulator
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
 from flashcrowd.scenario.check import TOO_MANY
@@ -21,6 +22,7 @@ from flashcrowd.scenario.paths import look_up, parse
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief as what_is_said
+from flashcrowd.study.calibration import calibrated
 from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
@@ -42,13 +44,17 @@ def check(
     all: Annotated[
         bool, Parameter(negative=(), help="Print every default and every point, too.")
     ] = False,
+    calibrate: Annotated[
+        bool,
+        Parameter(negative="--no-calibrate", help="Time some runs, so that seconds are of here."),
+    ] = True,
     brief: Annotated[bool, Parameter(negative=(), show=False)] = False,
 ) -> int:
     """Check a study and print it, what its lines alone say, and what its runs will need.
 
     What is printed is a study file again, without what it has by default; the rest stands in its
-    comments. Nothing is written. Of a crowd that is too big to be run, the lines are told all the
-    same.
+    comments. Nothing is written. Some runs are timed for 0.3 s, so that the seconds are those of
+    this machine. Of a crowd that is too big to be run, the lines are told all the same.
 
     Exit status: 0, or 2 if there are mistakes, if the engine cannot run it, or if it does not fit
     into this machine's memory.
@@ -62,18 +68,20 @@ def check(
         _show(_too_big(error))
         raise
     try:
-        meant = registry.meant(engine, loaded.kinds)
-        need = _ask_engine(loaded, registry.engine(meant), jobs)
+        meant = registry.engine(registry.meant(engine, loaded.kinds))
+        need = _ask_engine(loaded, meant, jobs)
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2
     available = available_memory()
     wrong = problem(need, available)
-    points = loaded.points()
+    points, here = loaded.points(), None
+    if calibrate and isinstance(meant, Simulator):
+        here = calibrated(meant, points, need, loaded.seed)
     parts = [
         *_summary(loaded, all),
         *bound_text.lines([point.scenario for point in points]),
-        *_needed(points, need, all),
+        *_needed(points, here or need, all, WHERE if here else ELSEWHERE),
         *_room(available, wrong),
     ]
     content = loaded.to_toml() if all else toml_of(what_is_said(loaded))
@@ -150,11 +158,14 @@ def _summary(study: Study, all: bool) -> Iterator[str]:
         yield f"  {' with '.join(named)}: {_counted(max(sizes), 'value')}"
 
 
-SURE = "  nine of ten packet and event counts are within a factor of 1.5; the rest is less sure"
+SURE = "  nine of ten packet and event counts are within a factor of 1.5"
 """How far these numbers may be off, by the table of `make needs` (`benches/needs/README.md`)."""
+WHERE = "  time is of this machine, as busy as it is now"
+ELSEWHERE = "  time is of the machine of benches/README.md"
+MEMORY = "memory of all is the whole process's"
 
 
-def _needed(points: Sequence[Point], need: StudyNeed, all: bool) -> list[str]:
+def _needed(points: Sequence[Point], need: StudyNeed, all: bool, where: str) -> list[str]:
     """What runs of each point need, and the whole study; points with equal rows have one."""
     if not need.known:
         return ["What it will need, this engine cannot tell."]
@@ -164,15 +175,16 @@ def _needed(points: Sequence[Point], need: StudyNeed, all: bool) -> list[str]:
             alike.setdefault(_row(one), []).append(point.index)
     rows: list[tuple[str, ...]] = [("needs, about", "packets", "events", "time", "memory")]
     if all:
-        for row, where in alike.items():
-            whose = f"a run of {numbered(where, len(points))}" if len(points) > 1 else "a run"
+        for row, which in alike.items():
+            whose = f"a run of {numbered(which, len(points))}" if len(points) > 1 else "a run"
             rows.append((whose, *row))
     if len(alike) > 1 or not all:
         numbers = list(zip(*map(_numbers, need.known), strict=True))
         ends = zip(_words(list(map(min, numbers))), _words(list(map(max, numbers))), strict=True)
         rows.append(("a run", *(low if low == high else f"{low} to {high}" for low, high in ends)))
-    rows.append((f"all, {need.jobs} at a time", *_row(need)))
-    return [*columns(rows), SURE]
+    total = (*_row(need)[:-1], size(need.process_bytes))
+    rows.append((f"all, {need.jobs} at a time", *total))
+    return [*columns(rows), SURE, f"{where}; {MEMORY}"]
 
 
 def _room(available: int | None, wrong: Problem | None) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,28 @@ class Simulator:
                 f"plan {digest(plan_json)}, seed {seed}"
             ) from None
         return {name: self._arrow(name, table) for name, table in tables.items()}
+
+    def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
+        """Seconds of one core that a run takes here; nothing if it is to take more than `most_s`.
+
+        It may wait for a core as long as it runs.
+        """
+        handle, found = self.handle(), list[float]()
+
+        def timed() -> None:
+            begin = time.thread_time()
+            try:
+                _core.simulate(plan_json, seed, handle)
+            except (_core.Cancelled, _core.PlanError, _core.EngineFault):
+                return
+            found.append(time.thread_time() - begin)
+
+        run = threading.Thread(target=timed)
+        run.start()
+        run.join(2 * most_s)
+        handle.cancel()
+        run.join()
+        return found[0] if found else None
 
     def _arrow(self, name: str, table: _core.Table) -> pa.Table:
         """A table for others. Of thirty most are empty, and one of each will do for all runs."""

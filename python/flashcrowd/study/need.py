@@ -15,6 +15,12 @@ from flashcrowd.engines import Engine
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
 
+PROCESS_BYTES = 160_000_000
+"""What `flashcrowd run` has at its peak besides the runs themselves, with tables of small studies.
+
+By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
+"""
+
 
 @dataclass(frozen=True)
 class StudyNeed:
@@ -42,8 +48,13 @@ class StudyNeed:
 
     @property
     def bytes(self) -> int:
-        """Bytes of memory at the peak."""
+        """Bytes of memory of all runs at a time, on top of what the process has."""
         return self.at_once(self.jobs)
+
+    @property
+    def process_bytes(self) -> int:
+        """The same with Python, its libraries and the tables: what the process has at its peak."""
+        return self.bytes + PROCESS_BYTES
 
     @property
     def core_seconds(self) -> float:

@@ -62,7 +62,9 @@ class Lines:
         if self.need is not None and self.need.known:
             seconds = self.need.seconds * (total - done) / total
             jobs = f"{self.need.jobs} at a time"
-            parts.append(f"about {duration(seconds)} and {size(self.need.bytes)} of memory, {jobs}")
+            parts.append(
+                f"about {duration(seconds)} and {size(self.need.process_bytes)} of memory, {jobs}"
+            )
         if self.again:
             parts.append(f"if interrupted, go on with: {self.again}")
         self.tell("; ".join(parts))
