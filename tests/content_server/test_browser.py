@@ -75,8 +75,18 @@ def shown(url: str, tmp_path: Path) -> str:
 
 
 def test_the_listing_has_a_link_to_the_file(folder: Path, tmp_path: Path) -> None:
-    with served(folder, "--listing") as (_, url):
+    with served(folder) as (_, url):
         assert '<a href="./a%20file">a file</a>' in shown(f"{url}/", tmp_path)
+
+
+def test_a_name_that_is_a_script_is_shown_and_not_run(folder: Path, tmp_path: Path) -> None:
+    name = "<img src=x onerror=document.title='run'>"
+    (folder / name).touch()
+    with served(folder) as (_, url):
+        page = shown(f"{url}/?sort=%22%3E%3Cscript%3E&order=%3Cscript%3E", tmp_path)
+    assert "<title>Files in /</title>" in page
+    assert "&lt;img src=x onerror" in page
+    assert "<img" not in page
 
 
 @pytest.mark.parametrize("spoken", ["http/1.1", "h2"])

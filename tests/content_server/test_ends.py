@@ -131,6 +131,7 @@ def with_a_stuck_reload(folder: Path, *options: str) -> Iterator[Stand]:
         server.send_signal(signal.SIGHUP)
         assert server.stderr is not None
         assert server.stderr.readline().startswith("Reading ")
+        assert server.stderr.readline().startswith("In a browser: ")
         assert server.stderr.readline() == (
             "Not reloaded: what was to be read last time does not answer. "
             "What was there before holds.\n"
@@ -208,6 +209,7 @@ def test_a_pipe_that_nobody_reads_is_no_log(folder: Path) -> None:
         server.send_signal(signal.SIGHUP)
         assert server.stderr is not None
         assert server.stderr.readline().startswith("Reading ")
+        assert server.stderr.readline().startswith("In a browser: ")
         said = server.stderr.readline()
         assert said.startswith(f"Not reloaded: {log}: a pipe that nobody reads")
         assert ask(url.removeprefix("http://")) == 404

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.cli import main
-from flashcrowd.content_server import listening
+from flashcrowd.content_server import listening, reachable
 from flashcrowd.content_server.running import line
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serve needs Linux")
@@ -67,6 +67,7 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
         assert server.stderr is not None
         assert server.stderr.readline().startswith("Reading ")
         metrics = server.stderr.readline().split()[2].rstrip(".")
+        assert server.stderr.readline().startswith("In a browser: ")
         with urllib.request.urlopen(f"{url}/a%20b.bin", timeout=20) as answer:
             assert answer.read() == content
         with urllib.request.urlopen(metrics, timeout=20) as answer:
@@ -140,6 +141,14 @@ def test_what_cannot_be_is_one_line_with_a_remedy(
     assert refused(folder, "--listen", "a:b") == (
         '--listen "a:b": it is no HOST:PORT, [ADDRESS]:PORT, :PORT or PORT'
     )
+    for text in ("10.0.0", "localhost", "10.0.0.0/33", "1.2.3.4:80", ""):
+        assert refused(folder, "--trust-proxy", text) == (
+            f'--trust-proxy "{text}": it is no ADDRESS or ADDRESS/LENGTH, as in 127.0.0.1 or '
+            "10.0.0.0/8"
+        )
+    assert refused(folder, "--trust-proxy", "10.1.2.3/8") == (
+        '--trust-proxy "10.1.2.3/8": did you mean "10.0.0.0/8"?'
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert refused(folder, "--listen", f"127.0.0.1:{port}").endswith(
@@ -156,6 +165,40 @@ def test_places_to_listen() -> None:
     for text in ["", "x:y", "1.2.3.4:70000", "[::1]:x", "no such host:1"]:
         with pytest.raises(ValueError, match="no "):
             listening(text)
+
+
+def test_the_start_says_what_a_browser_sees(tmp_path: Path) -> None:
+    (tmp_path / "SHA256SUMS").write_text("x")
+    (tmp_path / "sub").mkdir()
+    for options, status, said in [
+        ([], 200, r"In a browser: a list of the files at (\S+) \(--no-listing: none\)\.\n"),
+        (["--no-listing"], 404, r"In a browser: no list, so (\S+) answers 404; files have .*\n"),
+    ]:
+        with served(tmp_path, *options) as (server, _):
+            assert server.stderr is not None
+            server.stderr.readline()
+            found = re.fullmatch(said, server.stderr.readline())
+            assert found is not None, said
+            where = found[1].removeprefix("http://").removesuffix("/")
+            assert where.startswith("localhost:")
+            browser = http.client.HTTPConnection(where, timeout=20)
+            for target, expected in [("/", status), ("/sub", 301), ("/SHA256SUMS", 200)]:
+                browser.request("GET", target)
+                answer = browser.getresponse()
+                answer.read()
+                assert answer.status == expected, target
+            assert answer.getheader("Content-Type") == "text/plain; charset=utf-8"
+            browser.close()
+
+
+def test_a_browser_finds_the_server_at_addresses_that_it_has() -> None:
+    assert reachable("http", "127.0.0.1:8080") == ["http://localhost:8080/"]
+    assert reachable("https", "192.0.2.7:443") == ["https://192.0.2.7/"]
+    assert reachable("http", "[::1]:80") == ["http://[::1]/"]
+    first, *others = reachable("http", "[::]:8080")
+    assert first == "http://localhost:8080/"
+    assert all(re.fullmatch(r"http://(\S+):8080/", it) for it in others)
+    assert not any("[" in it for it in reachable("http", "0.0.0.0:8080"))
 
 
 def test_the_line_of_what_goes_on() -> None:

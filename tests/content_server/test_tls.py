@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import signal
@@ -9,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -128,7 +130,8 @@ def test_a_hangup_reads_the_certificate_again_and_opens_the_log_anew(
     log, moved = tmp_path / "log", tmp_path / "log.1"
     with served(folder, *tls(pair), "--access-log", str(log)) as (server, url):
         assert server.stderr is not None
-        server.stderr.readline()
+        for _ in ("how it reads", "what a browser sees"):
+            server.stderr.readline()
 
         def get(trusted: tuple[Path, Path]) -> None:
             context = ssl.create_default_context(cafile=trusted[0])
@@ -161,8 +164,48 @@ def test_a_hangup_reads_the_certificate_again_and_opens_the_log_anew(
 def test_a_hangup_without_anything_to_reload_ends_nothing(folder: Path) -> None:
     with served(folder) as (server, url):
         assert server.stderr is not None
-        server.stderr.readline()
+        for _ in ("how it reads", "what a browser sees"):
+            server.stderr.readline()
         server.send_signal(signal.SIGHUP)
         assert server.stderr.readline() == "Reloaded: there was nothing to reload.\n"
         with urllib.request.urlopen(f"{url}/file", timeout=20) as answer:
             assert answer.read() == DATA
+
+
+def test_who_gets_no_tls_or_no_place_has_a_line_in_the_log(
+    folder: Path, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    options = ["--per-address", "1", "--access-log", str(log)]
+
+    def lines(count: int) -> list[str]:
+        for _ in range(1000):
+            found = log.read_text().splitlines()
+            if len(found) >= count:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(log.read_text())
+
+    with served(folder, *tls(pair), *options) as (_, url):
+        host, port = url.rpartition("/")[2].split(":")
+        at = (host, int(port))
+        # Somebody who looks whether anybody is there, and has said nothing.
+        socket.create_connection(at, timeout=20).close()
+        time.sleep(0.2)
+        # HTTP without TLS.
+        with socket.create_connection(at, timeout=20) as plain:
+            plain.sendall(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while plain.recv(1000):
+                    pass
+        assert lines(1)[0].endswith('"-" 400 0 "-" "-" 0.000 text 0 tls')
+        # One that has the only place of its address, and one more.
+        with socket.create_connection(at, timeout=20):
+            time.sleep(0.2)
+            with (
+                socket.create_connection(at, timeout=20) as second,
+                contextlib.suppress(ConnectionError),
+            ):
+                assert second.recv(1000) == b""
+            assert lines(2)[1].endswith('"-" 429 0 "-" "-" 0.000 text 0 refused')
+    assert len(log.read_text().splitlines()) == 2

@@ -1,11 +1,11 @@
-use crate::clock::Clock;
+use crate::clock::{Civil, Clock};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::future::Future;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -136,7 +136,7 @@ impl AccessLog {
     #[allow(clippy::too_many_arguments, reason = "the fields of a line")]
     pub(crate) fn line(
         &self,
-        peer: SocketAddr,
+        client: IpAddr,
         asked: &LoggedRequest,
         status: u16,
         bytes: u64,
@@ -148,7 +148,7 @@ impl AccessLog {
         let LoggedRequest { request, referer, agent } = asked;
         let [request, referer, agent] =
             [request, referer, agent].map(|text| if text.is_empty() { "-" } else { text });
-        let (ip, date) = (peer.ip(), date(Clock::unix()));
+        let (ip, date) = (client.to_canonical(), date(Clock::unix()));
         let mut line = format!("{ip} - - [{date}] \"{request}\" {status} {bytes} ");
         // Writing into a string does not fail.
         let _ = writeln!(line, "\"{referer}\" \"{agent}\" {seconds:.3} {mode} {ranges} {ending}");
@@ -324,23 +324,9 @@ fn escaped(text: &[u8], max: usize) -> String {
 fn date(unix: u64) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (mut days, second) = (unix / 86_400, unix % 86_400);
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while month < 11 && days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{:02}/{}/{year}:{hour:02}:{minute:02}:{second:02} +0000", days + 1, MONTHS[month])
+    let date = Civil::of(unix);
+    let month = MONTHS[date.month as usize - 1];
+    format!("{:02}/{month}/{}:{} +0000", date.day, date.year, date.time())
 }
 
 #[cfg(test)]
@@ -383,7 +369,7 @@ mod tests {
         let log = AccessLog::begin(Path::new("log"), sink).unwrap();
         let much = vec![0xff; 60_000];
         let asked = LoggedRequest::new(&much, &much, &much);
-        let peer = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535".parse().unwrap();
+        let peer = "2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap();
         log.line(peer, &asked, 999, u64::MAX, 1e12, "stream", usize::MAX, "complete");
         drop(log);
         let bytes = written.lock().unwrap().len();

@@ -27,18 +27,19 @@ struct Address {
     number: u32,
 }
 
-/// A place for a connection; dropped, it is free again.
+/// A place for a connection, for what is asked for an address, or for both; dropped, it is free again.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
-    address: IpAddr,
-    number: u32,
+    is_connection: bool,
+    /// Its address and that one's number, if it counts as one of an address.
+    of: Option<(IpAddr, u32)>,
 }
 
 impl Admitted {
-    /// A number that its address has, and no other one that is connected; never 0.
+    /// A number that its address has, and no other one that is connected; 0 if it counts as nobody's.
     pub(crate) fn number(&self) -> u32 {
-        self.number
+        self.of.map_or(0, |(_, number)| number)
     }
 }
 
@@ -76,27 +77,32 @@ impl Admission {
         Arc::new(Admission { max, max_of_one, there: Mutex::default() })
     }
 
+    /// A connection of a client.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
-        let address = counted(address);
+        self.admit(true, Some(address))
+    }
+
+    /// A connection of a proxy, which brings requests of many.
+    pub(crate) fn enter_proxy(self: &Arc<Self>) -> Result<Admitted, Full> {
+        self.admit(true, None)
+    }
+
+    /// A request that a proxy has brought for a client.
+    pub(crate) fn visit(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
+        self.admit(false, Some(address))
+    }
+
+    fn admit(self: &Arc<Self>, is_connection: bool, of: Option<IpAddr>) -> Result<Admitted, Full> {
         let mut there = self.lock();
-        let There { connections, addresses, free, numbers } = &mut *there;
-        if *connections >= self.max {
+        if is_connection && there.connections >= self.max {
             return Err(Full::Server);
         }
-        let of_one = addresses.entry(address).or_insert_with(|| {
-            let number = free.pop().unwrap_or_else(|| {
-                *numbers += 1;
-                *numbers
-            });
-            Address { connections: 0, number }
-        });
-        if of_one.connections >= self.max_of_one {
-            return Err(Full::Address);
-        }
-        of_one.connections += 1;
-        *connections += 1;
-        let number = of_one.number;
-        Ok(Admitted { admission: Arc::clone(self), address, number })
+        let of = match of {
+            Some(address) => Some(there.count(counted(address), self.max_of_one)?),
+            None => None,
+        };
+        there.connections += usize::from(is_connection);
+        Ok(Admitted { admission: Arc::clone(self), is_connection, of })
     }
 
     /// Addresses that are connected.
@@ -109,15 +115,36 @@ impl Admission {
     }
 }
 
+impl There {
+    /// One more of an address, and that one's number.
+    fn count(&mut self, address: IpAddr, max: usize) -> Result<(IpAddr, u32), Full> {
+        let There { addresses, free, numbers, .. } = self;
+        let of_one = addresses.entry(address).or_insert_with(|| {
+            let number = free.pop().unwrap_or_else(|| {
+                *numbers += 1;
+                *numbers
+            });
+            Address { connections: 0, number }
+        });
+        if of_one.connections >= max {
+            return Err(Full::Address);
+        }
+        of_one.connections += 1;
+        Ok((address, of_one.number))
+    }
+}
+
 impl Drop for Admitted {
     fn drop(&mut self) {
         let mut there = self.admission.lock();
-        there.connections -= 1;
-        if let Some(of_one) = there.addresses.get_mut(&self.address) {
+        there.connections -= usize::from(self.is_connection);
+        if let Some((address, number)) = self.of
+            && let Some(of_one) = there.addresses.get_mut(&address)
+        {
             of_one.connections -= 1;
             if of_one.connections == 0 {
-                there.addresses.remove(&self.address);
-                there.free.push(self.number);
+                there.addresses.remove(&address);
+                there.free.push(number);
             }
         }
     }
@@ -139,6 +166,22 @@ mod tests {
         drop((first, third));
         assert_eq!(admission.addresses(), 1);
         admission.enter(address("10.0.0.1")).unwrap();
+    }
+
+    /// A proxy has as many connections as there are; what it asks for counts for those whom it asks for.
+    #[test]
+    fn requests_of_a_proxy_count_for_their_clients() {
+        let admission = Admission::new(3, 1);
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let _proxy = [(); 3].map(|()| admission.enter_proxy().unwrap());
+        assert_eq!(admission.enter_proxy().unwrap_err(), Full::Server);
+        assert_eq!(admission.addresses(), 0);
+        let first = admission.visit(address("2001:db8::1")).unwrap();
+        assert_eq!(admission.visit(address("2001:db8::2")).unwrap_err(), Full::Address);
+        let second = admission.visit(address("192.0.2.1")).unwrap();
+        assert_eq!((first.number(), second.number()), (1, 2));
+        drop(first);
+        admission.visit(address("2001:db8::2")).unwrap();
     }
 
     /// However many addresses of a network of 64 bits somebody takes, it is one.

@@ -11,6 +11,7 @@ use crate::service::{said, text_answer};
 use crate::settings::seconds;
 use crate::stream::{State, StreamBody, Streams};
 use crate::tls::HTTP_2;
+use crate::trusted;
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -20,7 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use socket2::SockRef;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,9 +49,9 @@ const GLANCE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 struct Visit {
     hall: Arc<Hall>,
-    peer: SocketAddr,
-    /// The number of its address.
-    number: u32,
+    peer: IpAddr,
+    /// The number of its address; nobody's if it is a proxy that is believed.
+    number: Option<u32>,
     limits: Limits,
     /// Requests that it may still make.
     left: AtomicU64,
@@ -65,7 +66,7 @@ struct Visit {
 pub(crate) async fn attend(
     hall: Arc<Hall>,
     stream: TcpStream,
-    peer: SocketAddr,
+    peer: IpAddr,
     place: Admitted,
     limits: &Limits,
     handle: &ServerHandle,
@@ -88,10 +89,11 @@ pub(crate) async fn attend(
     };
     let memory_file = Arc::clone(&hall.service.desk.memory_file);
     let metered = Metered::new(stream, memory_file, Arc::clone(&meters), seconds(limits.stall_s));
+    let is_proxy = trusted::is_trusted(&hall.proxies, peer);
     let visit = Arc::new(Visit {
         hall,
         peer,
-        number: place.number(),
+        number: (!is_proxy).then(|| place.number()),
         limits: limits.clone(),
         left: AtomicU64::new(limits.requests_per_connection),
         taken: metered.taken(),
@@ -106,7 +108,13 @@ pub(crate) async fn attend(
             let accept = TlsAcceptor::from(config).accept(metered);
             let mut stream = match within(patience, handle, accept).await {
                 Ok(Ok(stream)) => stream,
-                Ok(Err(_)) => return,
+                Ok(Err(_)) => {
+                    // One that has only looked whether somebody is there has failed at nothing.
+                    if visit.heard.load(Relaxed) > 0 {
+                        visit.hall.without_tls(peer);
+                    }
+                    return;
+                }
                 Err(missed) => return missed.tell(&visit.hall, peer),
             };
             let session = stream.get_mut().1;
@@ -129,7 +137,7 @@ enum Missed {
 }
 
 impl Missed {
-    fn tell(self, hall: &Hall, peer: SocketAddr) {
+    fn tell(self, hall: &Hall, peer: IpAddr) {
         if let Missed::Late = self {
             hall.late(peer);
         }
@@ -264,10 +272,12 @@ async fn http_2(
 impl Visit {
     /// The answer to a request of HTTP/1.1.
     async fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
-        let hall = &self.hall;
         let last = self.count() == 0;
-        let exchange = self.exchange(request, &self.taken);
-        let mut answer = hall.service.answer(request, &exchange).await;
+        let (exchange, refusal) = self.exchange(request, &self.taken, None);
+        let mut answer = match refusal {
+            None => self.hall.service.answer(request, &exchange).await,
+            Some(full) => self.too_much(full, &exchange),
+        };
         if last {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -281,20 +291,27 @@ impl Visit {
         streams: &Arc<Streams>,
     ) -> Response<StreamBody> {
         self.count();
-        let hall = &self.hall;
-        let (stream, refusal) = streams.begin(|| hall.admission.enter(self.peer.ip()));
-        let exchange = self.exchange(request, stream.taken());
+        let admission = &self.hall.admission;
+        let (stream, refusal) = streams.begin(|| match self.number {
+            Some(_) => admission.enter(self.peer),
+            None => admission.enter_proxy(),
+        });
+        let (exchange, refusal) = self.exchange(request, stream.taken(), refusal);
         let answer = match refusal {
-            None => hall.service.answer(request, &exchange).await,
-            Some(full) => {
-                hall.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
-                let text = "too much at once\n".to_owned();
-                let mut answer = text_answer(full.status(), "text/plain", text, &exchange);
-                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
-                answer
-            }
+            None => self.hall.service.answer(request, &exchange).await,
+            Some(full) => self.too_much(full, &exchange),
         };
         stream.answer(request.method(), answer)
+    }
+
+    /// The answer to a request for which there is no place.
+    fn too_much(&self, full: Full, exchange: &Arc<Exchange>) -> Response<Body> {
+        let meters = &self.hall.meters;
+        meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
+        let text = "too much at once\n".to_owned();
+        let mut answer = text_answer(full.status(), "text/plain", text, exchange);
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+        answer
     }
 
     /// Reports what the HTTP library has made of a head; exchanges report all else.
@@ -316,11 +333,26 @@ impl Visit {
         self.left.fetch_update(Relaxed, Relaxed, fewer).unwrap_or(0).saturating_sub(1)
     }
 
-    fn exchange(&self, request: &Request<Incoming>, taken: &Arc<AtomicU64>) -> Arc<Exchange> {
-        let Hall { meters, log, .. } = &*self.hall;
+    /// A request begins, and why there is no place for it, if so. On a proxy's connection it has one of its client's.
+    fn exchange(
+        &self,
+        request: &Request<Incoming>,
+        taken: &Arc<AtomicU64>,
+        refusal: Option<Full>,
+    ) -> (Arc<Exchange>, Option<Full>) {
+        let Hall { meters, log, admission, proxies, .. } = &*self.hall;
         self.asked.store(self.heard.load(Relaxed), Relaxed);
         let asked = log.as_ref().map(|_| said(request)).unwrap_or_default();
-        Exchange::begin(self.peer, self.number, asked, taken, meters, log.as_ref())
+        let client = trusted::client(proxies, self.peer, request.headers());
+        let place = match (self.number, refusal) {
+            (None, None) => admission.visit(client).map(Some),
+            (_, None) => Ok(None),
+            (_, Some(full)) => Err(full),
+        };
+        let (place, refusal) = place.map_or_else(|full| (None, Some(full)), |place| (place, None));
+        let number = self.number.or(place.as_ref().map(Admitted::number)).unwrap_or(0);
+        let log = log.as_ref();
+        (Exchange::begin(client, number, place, asked, taken, meters, log), refusal)
     }
 }
 

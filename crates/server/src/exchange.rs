@@ -1,7 +1,8 @@
 use crate::access_log::{AccessLog, LoggedRequest};
+use crate::admission::Admitted;
 use crate::meters::Meters;
 use crate::outcome::{Ending, Mode};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,9 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// the connection has gone.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    peer: SocketAddr,
+    client: IpAddr,
     /// The number of its address.
     party: u32,
+    /// Its place among the requests of its address, if its connection has none.
+    _place: Option<Admitted>,
     asked: LoggedRequest,
     began: std::time::Instant,
     status: Mutex<(u16, Mode, usize)>,
@@ -28,16 +31,18 @@ pub(crate) struct Exchange {
 impl Exchange {
     #[allow(clippy::disallowed_methods, reason = "how long an answer took is wall-clock time")]
     pub(crate) fn begin(
-        peer: SocketAddr,
+        client: IpAddr,
         party: u32,
+        place: Option<Admitted>,
         asked: LoggedRequest,
         taken: &Arc<AtomicU64>,
         meters: &Arc<Meters>,
         log: Option<&Arc<AccessLog>>,
     ) -> Arc<Exchange> {
         Arc::new(Exchange {
-            peer,
+            client,
             party,
+            _place: place,
             asked,
             began: std::time::Instant::now(),
             status: Mutex::default(),
@@ -82,7 +87,7 @@ impl Drop for Exchange {
             let mode = Mode::NAMES[mode as usize];
             // The client has gone before there was an answer: as nginx has it.
             let status = if status == 0 { 499 } else { status };
-            log.line(self.peer, &self.asked, status, bytes, seconds, mode, ranges, ending);
+            log.line(self.client, &self.asked, status, bytes, seconds, mode, ranges, ending);
         }
     }
 }

@@ -6,8 +6,9 @@ use crate::meters::{Meters, Snapshot};
 use crate::outcome::{Ending, Mode};
 use crate::service::Service;
 use crate::tls::Tls;
+use crate::trusted::Network;
 use http::StatusCode;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(crate) struct Hall {
     pub(crate) log: Option<Arc<AccessLog>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) tls: Option<Tls>,
+    /// Proxies that are believed.
+    pub(crate) proxies: Vec<Network>,
     pub(crate) farewells: Arc<Semaphore>,
 }
 
@@ -49,19 +52,24 @@ impl Hall {
     }
 
     /// Counts and logs an answer to no request, or to one that nobody could read: of `status`, and without a body.
-    pub(crate) fn answered(&self, peer: SocketAddr, status: StatusCode) {
+    pub(crate) fn answered(&self, peer: IpAddr, status: StatusCode) {
         let ending = Ending::NAMES[Ending::Complete as usize];
         self.meters.answered(status.as_u16(), Mode::Text as usize, ending);
         self.log_alone(peer, status, Ending::Complete);
     }
 
     /// A client has not said in time what it wants. Nothing is sent; the log has a line as if it had been told.
-    pub(crate) fn late(&self, peer: SocketAddr) {
+    pub(crate) fn late(&self, peer: IpAddr) {
         self.meters.late.fetch_add(1, Relaxed);
         self.log_alone(peer, StatusCode::REQUEST_TIMEOUT, Ending::Late);
     }
 
-    fn log_alone(&self, peer: SocketAddr, status: StatusCode, ending: Ending) {
+    /// TLS did not come about with a client that has said something. Nothing that HTTP knows was sent.
+    pub(crate) fn without_tls(&self, peer: IpAddr) {
+        self.log_alone(peer, StatusCode::BAD_REQUEST, Ending::Tls);
+    }
+
+    fn log_alone(&self, peer: IpAddr, status: StatusCode, ending: Ending) {
         let (mode, ending) = (Mode::NAMES[Mode::Text as usize], Ending::NAMES[ending as usize]);
         if let Some(log) = &self.log {
             let asked = LoggedRequest::default();
@@ -69,14 +77,14 @@ impl Hall {
         }
     }
 
-    /// Sends a refusal, if not too many are being sent already, and if that needs no TLS.
-    pub(crate) fn turn_away(self: &Arc<Self>, mut stream: TcpStream, peer: SocketAddr, full: Full) {
+    /// Sends a refusal, if not too many are being sent already, and if that needs no TLS. The log has it either way.
+    pub(crate) fn turn_away(self: &Arc<Self>, mut stream: TcpStream, peer: IpAddr, full: Full) {
         self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
-        if self.tls.is_some() {
-            return;
-        }
-        let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
         let status = full.status();
+        let permit = Arc::clone(&self.farewells).try_acquire_owned().ok();
+        let Some(permit) = permit.filter(|_| self.tls.is_none()) else {
+            return self.log_alone(peer, status, Ending::Refused);
+        };
         self.answered(peer, status);
         tokio::spawn(async move {
             let _permit = permit;

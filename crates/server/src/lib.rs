@@ -6,7 +6,8 @@
 //! | --- | --- |
 //! | [`server`](Server), `hall` | listeners, the end; what connections share |
 //! | `connection`, `stream`, [`tls`](TlsFiles) | TLS, HTTP/1.1 and HTTP/2: who speaks what, and for how long |
-//! | `service`, `host` | a request, its answer |
+//! | `service`, `host`, [`trusted`](Network) | a request, who asks, its answer |
+//! | `listing`, `media`, `tags` | a directory as a page; a file's media type and entity tag |
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
 //! | `body`, `download`, `text` | contents and texts on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
@@ -16,7 +17,7 @@
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
 //! | `exchange`, `outcome`, `access_log`, `meters` | what is reported of it |
-//! | `live`, `map` | a page of what goes on: rates, and what of each file is in memory |
+//! | `live`, `map`, `amounts` | a page of what goes on: rates, and what of each file is in memory |
 //!
 //! # Memory
 //!
@@ -35,6 +36,7 @@
 
 mod access_log;
 mod admission;
+mod amounts;
 mod body;
 mod buffer;
 mod clock;
@@ -51,6 +53,7 @@ mod host;
 mod listing;
 mod live;
 mod map;
+mod media;
 mod memory_file;
 mod metered;
 mod meters;
@@ -64,9 +67,11 @@ mod server;
 mod service;
 mod settings;
 mod stream;
+mod tags;
 pub mod target;
 mod text;
 mod tls;
+mod trusted;
 
 pub use conditional::{Precondition, Validators};
 pub use disk::{Paced, ReadBy, Turn};
@@ -75,5 +80,6 @@ pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};
 pub use pace::PaceReport;
 pub use server::{Reading, Server, StartError, Watch};
-pub use settings::{Limits, Reader, Settings, Symlinks};
+pub use settings::{Limits, Reader, Settings, Symlinks, Tagging};
 pub use tls::{TlsError, TlsFiles};
+pub use trusted::{Network, NoNetwork};

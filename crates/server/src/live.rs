@@ -1,3 +1,4 @@
+use crate::amounts::scaled;
 use crate::clock::Clock;
 use crate::listing::escaped;
 use crate::map::{Cell, FileMap};
@@ -10,26 +11,26 @@ use std::sync::{Mutex, PoisonError};
 const MIN: Span = Span::from_secs(1);
 /// Files that are shown.
 const MAX_FILES: usize = 50;
-/// Cells in a row.
-const ROW: usize = 16;
 
-/// Without anything from elsewhere; loaded again every two seconds. Cells have one hue, are the darker the more of them is in memory,
-/// and say so as a number too; those of the active region have a frame.
+/// Without anything from elsewhere; loaded again every two seconds. A cell has the more colour the more of it is in memory, and the
+/// number for whoever points at it; those of the active region are underlined.
 const HEAD: &str = "<!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
 <meta http-equiv=\"refresh\" content=\"2\">
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">
 <title>flashcrowd serve</title>
 <style>
-body { font: 15px/1.4 sans-serif; margin: 1.5em; color: #000; background: #fff }
-h2 { font-size: 1.1em; margin: 1.5em 0 0 }
+:root { color-scheme: light dark }
+body { font: 1rem/1.4 system-ui, sans-serif; margin: 1.5rem auto; max-width: 60rem; padding: 0 1rem }
+h1 { font-size: 1.25em }
+h2 { font-size: 1.1em; margin: 1.5em 0 0; overflow-wrap: anywhere }
 p { margin: 0.2em 0 }
 th { text-align: left; font-weight: normal; padding-right: 2em }
-.map { border-spacing: 2px }
-.map td { width: 3em; padding: 2px; text-align: right; font-size: 12px; border: 2px solid transparent }
-.map .region { border-color: #000 }
-.map .full { color: #fff }
+.map { border-collapse: collapse; width: 100%; table-layout: fixed; margin-top: 0.4em }
+.map td { height: 1.6em; padding: 0; border: 1px solid #8884 }
+.map .region { border-bottom: 3px solid }
 </style>
 <h1>flashcrowd serve</h1>
 ";
@@ -119,48 +120,16 @@ fn put_map(page: &mut String, map: &FileMap) {
         let end = if region.end > map.length() { region.end - map.length() } else { region.end };
         let _ = write!(page, ", active region: from {} to {}", bytes(region.start), bytes(end));
     }
-    page.push_str("\n<table class=\"map\">\n");
-    for (place, Cell { bytes: range, percent, is_active }) in map.cells().enumerate() {
-        let row = if place % ROW == 0 { "<tr>" } else { "" };
-        let lightness = 95 - 60 * percent / 100;
-        // From there on white is read better than black.
-        let full = if lightness < 47 { "full" } else { "" };
+    page.push_str("\n<table class=\"map\"><tr>\n");
+    for Cell { bytes: range, percent, is_active } in map.cells() {
         let region = if is_active { "region" } else { "" };
         let _ = writeln!(
             page,
-            "{row}<td class=\"{region} {full}\" style=\"background: hsl(210 80% {lightness}%)\" \
-             title=\"from {} to {}\">{percent}%",
+            "<td class=\"{region}\" style=\"background: hsl(210 80% 45% / {percent}%)\" \
+             title=\"from {} to {}: {percent} %\">",
             bytes(range.start),
             bytes(range.end)
         );
     }
     page.push_str("</table>\n");
-}
-
-/// Three digits, and a prefix for each thousand.
-fn scaled(mut value: f64, unit: &str) -> String {
-    let mut prefix = "";
-    for greater in ["k", "M", "G", "T"] {
-        if value < 999.5 {
-            break;
-        }
-        (value, prefix) = (value / 1000.0, greater);
-    }
-    let digits = match value {
-        _ if prefix.is_empty() || value >= 99.95 => 0,
-        _ if value >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{value:.digits$} {prefix}{unit}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_three_digits() {
-        let texts = [0.0, 999.0, 1000.0, 12_345.0, 999_600.0, 2e14].map(|it| scaled(it, "B"));
-        assert_eq!(texts, ["0 B", "999 B", "1.00 kB", "12.3 kB", "1.00 MB", "200 TB"]);
-    }
 }

@@ -1,4 +1,3 @@
-use crate::Validators;
 use flashcrowd_origin::Layout;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -36,16 +35,6 @@ impl Version {
     /// Which file, in whatever version.
     pub(crate) fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
-    }
-
-    /// The entity tag is of the length, the inode and the nanoseconds of the last changes.
-    pub(crate) fn validators(&self) -> Validators {
-        let ((seconds, nanos), (since, rest)) = (self.modified, self.changed);
-        let etag = format!(
-            "\"{:x}-{:x}-{seconds:x}.{nanos:x}-{since:x}.{rest:x}\"",
-            self.length, self.inode
-        );
-        Validators { etag, modified: u64::try_from(seconds).unwrap_or(0) }
     }
 }
 

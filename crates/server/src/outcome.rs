@@ -16,6 +16,10 @@ pub(crate) enum Ending {
     Disk,
     /// The client has said nothing, or not all, in time.
     Late,
+    /// There was no place for the connection, and it was closed without an answer.
+    Refused,
+    /// TLS did not come to an agreement.
+    Tls,
 }
 
 impl Ending {
@@ -27,7 +31,8 @@ impl Ending {
         }
     }
 
-    pub(crate) const NAMES: [&str; 5] = ["broken", "complete", "changed", "disk", "late"];
+    pub(crate) const NAMES: [&str; 7] =
+        ["broken", "complete", "changed", "disk", "late", "refused", "tls"];
 }
 
 /// Which order an answer has.

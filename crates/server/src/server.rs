@@ -12,6 +12,7 @@ use crate::service::Service;
 use crate::settings::seconds;
 use crate::target::Root;
 use crate::tls::{Tls, TlsError};
+use crate::trusted::is_trusted;
 use crate::{Settings, buffer::Scratch};
 use flashcrowd_origin::Refusal;
 use http::{HeaderValue, Request, Response};
@@ -159,6 +160,7 @@ impl Server {
             log,
             admission: Admission::new(limits.connections, limits.connections_per_address),
             tls,
+            proxies: settings.trust_proxy.clone(),
             farewells: Hall::farewells(),
         };
         Ok(Server { settings, listener, metrics, hall: Arc::new(hall), reading })
@@ -213,7 +215,13 @@ impl Server {
             while connections.try_join_next().is_some() {}
             let hall = Arc::clone(&self.hall);
             hall.meters.accepted.fetch_add(1, Relaxed);
-            match hall.admission.enter(peer.ip()) {
+            let peer = peer.ip();
+            let place = if is_trusted(&hall.proxies, peer) {
+                hall.admission.enter_proxy()
+            } else {
+                hall.admission.enter(peer)
+            };
+            match place {
                 Ok(place) => {
                     let (settings, handle) = (self.settings.limits.clone(), handle.clone());
                     connections.spawn(async move {

@@ -7,19 +7,22 @@ use crate::digests::{self, DigestBook, Progress};
 use crate::download::Download;
 use crate::exchange::Exchange;
 use crate::host;
-use crate::listing;
+use crate::listing::{self, View};
+use crate::media;
 use crate::multipart::{Framing, content_range};
 use crate::open_file::{OpenFile, Version};
 use crate::outcome::{Ending, Mode};
 use crate::preference::{APPLIED, Preferences};
 use crate::ranges::{self, Asked};
+use crate::tags::Tags;
 use crate::target::{self, Rejection, Root};
 use crate::text::Text;
 use crate::{Limits, Settings};
 use flashcrowd_origin::Failure;
 use http::header::{
-    self, ACCEPT_RANGES, ALLOW, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
-    HeaderValue, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, VARY,
+    self, ACCEPT_RANGES, ALLOW, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, Version as HttpVersion};
@@ -38,6 +41,7 @@ pub(crate) struct Service {
     pub(crate) desk: Arc<Desk>,
     root: Arc<Root>,
     book: Option<Arc<DigestBook>>,
+    tags: Tags,
     direct: bool,
     listing: bool,
     hidden: bool,
@@ -69,6 +73,7 @@ impl Service {
             book: settings.digests.then(|| DigestBook::new(&desk, &root, direct)),
             desk,
             root,
+            tags: Tags::new(settings.etag),
             direct,
             listing: settings.listing,
             hidden: settings.hidden,
@@ -133,6 +138,10 @@ impl Service {
             return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD"));
         }
         let target = request.uri().path();
+        // RFC 9112, 3.2: a host alone is a target of CONNECT, an asterisk of OPTIONS.
+        if !target.starts_with('/') {
+            return Err(Refused(StatusCode::BAD_REQUEST, "malformed target"));
+        }
         let path = target::path(target).map_err(|rejection| match rejection {
             Rejection::Malformed => Refused(StatusCode::BAD_REQUEST, "malformed target"),
             Rejection::Missing => Refused(StatusCode::NOT_FOUND, "no such file"),
@@ -149,13 +158,13 @@ impl Service {
                 return self.list(directory, path, request.uri(), exchange).await;
             }
         };
-        let validators = file.version.validators();
+        let validators = self.tags.of(&path, &file.version);
         if request.uri().query() == Some("digests") {
             return self.digests(request, &file, &validators, exchange);
         }
         let link = format!(
             "<{}?digests>; rel=\"describedby\"; type=\"application/json\"",
-            listing::target(&path)
+            target::of(&path)
         );
         let mut answer = self.contents(request, &file, &validators, &path, exchange).await?;
         let headers = answer.headers_mut();
@@ -163,6 +172,7 @@ impl Service {
         put(headers, LAST_MODIFIED, &validators.last_modified(Clock::unix()));
         put(headers, ACCEPT_RANGES, "bytes");
         put(headers, VARY, "Prefer");
+        put(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
         if let Some(book) = &self.book {
             put(headers, LINK, &link);
             if let Some(digest) = book.whole(&file.version) {
@@ -197,26 +207,30 @@ impl Service {
         target: &Uri,
         exchange: &Arc<Exchange>,
     ) -> Result<Response<Body>, Refused> {
-        if !self.listing {
-            return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
-        }
         if !target.path().ends_with('/') {
             let mut answer =
                 text_answer(StatusCode::MOVED_PERMANENTLY, "text/plain", String::new(), exchange);
-            put(answer.headers_mut(), LOCATION, &format!("{}/", listing::target(&path)));
+            put(answer.headers_mut(), LOCATION, &format!("{}/", target::of(&path)));
             return Ok(answer);
         }
+        if !self.listing {
+            return Err(Refused(StatusCode::NOT_FOUND, "directories are not listed here"));
+        }
         let (root, hidden) = (Arc::clone(&self.root), self.hidden);
-        let after = target.query().and_then(listing::behind);
+        let view = target.query().map(View::of).unwrap_or_default();
         let permit = Arc::clone(&self.listings).acquire_owned().await;
         let page = spawn_blocking(move || {
             let _permit = permit;
-            listing::page(&root, &directory, &path, after.as_ref(), hidden)
+            let (root, open, path) = (&*root, &directory, &*path);
+            listing::Directory { root, open, path, hidden }.page(&view)
         });
         let page = page.await;
         let page = page.unwrap_or_else(|error| Err(io::Error::other(error)));
         let page = page.map_err(|error| refusal(&error))?;
-        Ok(text_answer(StatusCode::OK, "text/html; charset=utf-8", page, exchange))
+        let mut answer = text_answer(StatusCode::OK, "text/html; charset=utf-8", page, exchange);
+        put(answer.headers_mut(), CONTENT_SECURITY_POLICY, &listing::POLICY);
+        put(answer.headers_mut(), X_CONTENT_TYPE_OPTIONS, "nosniff");
+        Ok(answer)
     }
 
     fn digests<B>(
@@ -289,8 +303,7 @@ impl Service {
             }
             asked => asked,
         };
-        let guess = mime_guess::from_path(path).first_raw();
-        let content_type = guess.unwrap_or("application/octet-stream");
+        let content_type = media::of(path);
         let hint = preferences.resident_ranges.then(|| self.hint(file)).flatten();
         let mut answer = match asked {
             Asked::Unsatisfiable => {

@@ -1,4 +1,5 @@
 use crate::tls::TlsFiles;
+use crate::trusted::Network;
 use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{Refusal, Settings as OriginSettings};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,12 @@ pub struct Settings {
     /// Whether digests are offered.
     #[serde(default = "yes")]
     pub digests: bool,
+    /// Of what entity tags are made.
+    #[serde(default)]
+    pub etag: Tagging,
+    /// Proxies whose `X-Forwarded-For` says who asks.
+    #[serde(default)]
+    pub trust_proxy: Vec<Network>,
     /// Where a line for each answer goes, if anywhere; `-` is standard output.
     #[serde(default)]
     pub access_log: Option<PathBuf>,
@@ -68,6 +75,18 @@ pub enum Reader {
     IoUring,
     /// A thread for each read at once, with `pread`.
     Threads,
+}
+
+/// Of what the entity tag of a file is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tagging {
+    /// Of all that tells one version from another, the inode and the time of change among them: they change with each write.
+    #[default]
+    Version,
+    /// Of date and length, on which two copies of a tree agree; and of the time of change, too, where the server has seen another
+    /// state of the file under both.
+    MtimeSize,
 }
 
 /// What becomes of symbolic links in the directory.

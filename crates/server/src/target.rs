@@ -1,7 +1,7 @@
 //! From the target of a request to a file inside of the directory.
 
 use crate::Symlinks;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -10,6 +10,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// What is encoded in a segment of a path: all that RFC 3986, 2.3 does not call unreserved.
+pub(crate) const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Why a target names no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,16 @@ pub fn path(target: &str) -> Result<PathBuf, Rejection> {
         path.push(OsStr::from_bytes(&decoded));
     }
     Ok(path)
+}
+
+/// The target that names a relative path.
+pub(crate) fn of(path: &Path) -> String {
+    let mut target = String::new();
+    for part in path.iter() {
+        target.push('/');
+        target.extend(percent_encode(part.as_bytes(), SEGMENT));
+    }
+    target
 }
 
 /// Whether a part of a path begins with a dot: configuration, repositories, what is half written, of which whoever serves a directory

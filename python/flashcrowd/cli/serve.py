@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +12,14 @@ from cyclopts import Parameter, validators
 
 from flashcrowd import _core
 from flashcrowd.cli.values import whole
-from flashcrowd.content_server import Unable, begin, listening, raise_descriptors, run
+from flashcrowd.content_server import (
+    Unable,
+    begin,
+    listening,
+    raise_descriptors,
+    reachable,
+    run,
+)
 from flashcrowd.errors import did_you_mean, one_of, quoted
 from flashcrowd.units import Rate, Size, Span, UnitError
 
@@ -47,12 +56,29 @@ def serve(
         Literal["within", "refuse", "follow"],
         Parameter(help="Symbolic links: those that stay inside, none, or wherever they lead."),
     ] = "within",
-    listing: Annotated[bool, Parameter(negative=(), help="List directories.")] = False,
+    listing: Annotated[
+        bool, Parameter(help="Answer a directory with a list of its files, for browsers.")
+    ] = True,
     hidden: Annotated[
         bool,
         Parameter(negative=(), help="Serve names that begin with a dot, not only /.well-known/."),
     ] = False,
     digests: Annotated[bool, Parameter(help="Offer digests of files and their blocks.")] = True,
+    etag: Annotated[
+        Literal["version", "mtime-size"],
+        Parameter(
+            help="Entity tags: of all that tells versions apart, or (mtime-size) of date and "
+            "length, on which mirrors agree."
+        ),
+    ] = "version",
+    trust_proxy: Annotated[
+        list[str],
+        Parameter(
+            negative=(),
+            help="A proxy whose X-Forwarded-For names the client, as ADDRESS or ADDRESS/LENGTH. "
+            "May be repeated.",
+        ),
+    ] = [],  # noqa: B006
     tls_cert: Annotated[
         Path | None,
         Parameter(help="Speak TLS: the certificate and those that lead to it, in PEM."),
@@ -69,7 +95,11 @@ def serve(
     ] = None,
     connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
     per_address: Annotated[
-        Count, Parameter(help="Connections at once of one address; of IPv6, of a /64.")
+        Count,
+        Parameter(
+            help="Connections at once of one address, or requests that a trusted proxy brings "
+            "for it; of IPv6, of a /64."
+        ),
     ] = 1_000,
     requests_per_connection: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
@@ -142,6 +172,8 @@ def serve(
             "listing": listing,
             "hidden": hidden,
             "digests": digests,
+            "etag": etag,
+            "trust_proxy": [_network("--trust-proxy", text) for text in trust_proxy],
             "access_log": None if access_log is None else str(access_log),
             "limits": {
                 "connections": connections,
@@ -158,7 +190,8 @@ def serve(
     except Unable as error:
         print(f"flashcrowd serve: {error}", file=sys.stderr)
         return 2
-    url = f"{'http' if tls is None else 'https'}://{server.address}/"
+    scheme = "http" if tls is None else "https"
+    url = f"{scheme}://{server.address}/"
     print(f"Serving {directory} at {url} ({policy}, {memory}).", file=sys.stderr)
     print(f"Reading {server.reading}.", file=sys.stderr)
     if trial_disk is not None:
@@ -166,6 +199,7 @@ def serve(
     if server.metrics is not None:
         at = f"http://{server.metrics}"
         print(f"Metrics at {at}/metrics and a live page at {at}/live.", file=sys.stderr)
+    print(_in_a_browser(reachable(scheme, server.address), listing), file=sys.stderr)
     if (few := raise_descriptors(connections)) is not None:
         print(few, file=sys.stderr)
     sys.stderr.flush()
@@ -178,6 +212,29 @@ def _addresses(name: str, text: str) -> list[str]:
         return listening(text)
     except ValueError as error:
         raise Unable(f"{name} {quoted(text)}: {error}") from None
+
+
+def _in_a_browser(places: Sequence[str], listing: bool) -> str:
+    """What somebody sees who opens the server in a browser, and where."""
+    where = " or ".join(places)
+    if listing:
+        return f"In a browser: a list of the files at {where} (--no-listing: none)."
+    return f"In a browser: no list, so {where} answers 404; files have addresses below it."
+
+
+def _network(name: str, text: str) -> str:
+    """One of the proxies that are trusted, as the core reads it."""
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+        address = ipaddress.ip_address(text.partition("/")[0])
+    except ValueError:
+        raise Unable(
+            f"{name} {quoted(text)}: it is no ADDRESS or ADDRESS/LENGTH, as in 127.0.0.1 or "
+            "10.0.0.0/8"
+        ) from None
+    if address != network.network_address:
+        raise Unable(f'{name} {quoted(text)}: did you mean "{network}"?')
+    return str(network)
 
 
 def _bytes(name: str, text: str) -> int:

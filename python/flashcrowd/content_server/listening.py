@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import socket
 
 from flashcrowd.utp.place import written
@@ -42,3 +44,37 @@ def listening(text: str) -> list[str]:
         raise ValueError(f"no such host is known ({why})") from None
     addresses = [address for *_, address in found]
     return list(dict.fromkeys(written(str(host), int(port)) for host, port, *_ in addresses))
+
+
+_FAR = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses that nobody has (RFC 5737, RFC 3849), to ask the system by which of its own it goes."""
+
+
+def reachable(scheme: str, address: str) -> list[str]:
+    """The addresses by which a browser finds a server: on this machine first, then from others.
+
+    Args:
+        scheme: `http` or `https`.
+        address: where it listens, with its port.
+    """
+    host, _, port = address.rpartition(":")
+    ip = ipaddress.ip_address(host.strip("[]"))
+    if not ip.is_unspecified:
+        hosts = ["localhost"] if str(ip) == "127.0.0.1" else [str(ip)]
+    else:
+        hosts = ["localhost", *_own(both=ip.version == 6)]
+    usual = {"http": "80", "https": "443"}[scheme]
+    end = "" if port == usual else f":{port}"
+    return [f"{scheme}://{f'[{it}]' if ':' in it else it}{end}/" for it in hosts]
+
+
+def _own(both: bool) -> list[str]:
+    """The addresses of this machine on its way to others; nothing is sent."""
+    found: list[str] = []
+    for family, far in _FAR[: 2 if both else 1]:
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asks:
+            asks.connect((far, 9))
+            own = str(asks.getsockname()[0])
+            if not ipaddress.ip_address(own.partition("%")[0]).is_loopback:
+                found.append(own)
+    return found

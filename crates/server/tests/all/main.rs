@@ -10,6 +10,7 @@ mod limits;
 mod live;
 mod paths;
 mod programs;
+mod proxies;
 mod semantics;
 mod shares;
 mod stand;

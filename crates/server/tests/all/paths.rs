@@ -109,7 +109,9 @@ fn what_is_no_file_is_not_served() {
     let pipe = stand.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let _socket = UnixListener::bind(stand.path("socket")).unwrap();
-    for target in ["/pipe", "/socket", "/d"] {
+    for target in ["/pipe", "/socket", "/d/"] {
         assert_eq!(get(stand.address, target, &[]).status, 404, "{target}");
     }
+    let answer = get(stand.address, "/d", &[]);
+    assert_eq!((answer.status, answer.field("location")), (301, "/d/"));
 }

@@ -158,8 +158,94 @@ fn directories_are_listed_if_that_is_wished() {
     let answer = get(stand.address, "/d", &[]);
     assert_eq!((answer.status, answer.field("location")), (301, "/d/"));
     let page = String::from_utf8(get(stand.address, "/d/", &[]).body).unwrap();
-    let row = "<a href=\"./%3Ca%3E%26.txt\">&lt;a&gt;&amp;.txt</a><td align=\"right\">5\n";
+    let row = "<a href=\"./%3Ca%3E%26.txt\">&lt;a&gt;&amp;.txt</a></td><td class=\"n\" title=\"5 bytes\">5 B</td>\
+               <td class=\"t\">1994-11-06 08:49</td></tr>\n";
     assert!(page.contains(row) && page.contains("<a href=\"./sub/\">sub/</a>"), "{page}");
+    assert!(page.contains("<p>1 folder, 1 file, 5 B</p>"), "{page}");
     assert!(!page.contains("hidden"), "{page}");
     assert_eq!(get(stand.address, "/d/%3Ca%3E%26.txt", &[]).body, b"12345");
+}
+
+/// By links alone: whatever column is asked for, directories come first.
+#[test]
+fn a_list_is_sorted_as_its_address_says() {
+    let files: [(&str, &[u8]); 4] = [("b", b"1"), ("a", b"333"), ("c", b"22"), ("sub/x", b"")];
+    let stand = Stand::with(&files, json!({"listing": true}));
+    let set = |name: &str, seconds: u64| {
+        let file = std::fs::File::options().append(true).open(stand.path(name)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+    };
+    for (name, seconds) in [("a", 20), ("b", 30), ("c", 10)] {
+        set(name, seconds);
+    }
+    for (query, expected) in [
+        ("", ["sub/", "a", "b", "c"]),
+        ("?sort=name&order=desc", ["sub/", "c", "b", "a"]),
+        ("?sort=size&order=desc", ["sub/", "a", "c", "b"]),
+        ("?sort=size&order=asc", ["sub/", "b", "c", "a"]),
+        ("?sort=date&order=desc", ["sub/", "b", "a", "c"]),
+        ("?sort=%3Cscript%3E&order=%22", ["sub/", "a", "b", "c"]),
+    ] {
+        let answer = get(stand.address, &format!("/{query}"), &[]);
+        let page = String::from_utf8(answer.body).unwrap();
+        let rows = page.lines().filter(|line| line.starts_with("<tr"));
+        let names: Vec<&str> = rows
+            .filter_map(|row| Some(row.split_once("href=\"./")?.1.split_once('"')?.0))
+            .collect();
+        assert_eq!(names, expected, "{query}");
+        assert_eq!(page.matches("aria-sort").count(), 1);
+        assert!(!page.contains("script>"), "{page}");
+    }
+}
+
+/// A browser shows what is text, and takes it for nothing else; what a name says is not carried out.
+#[test]
+fn a_browser_is_told_what_it_may_do() {
+    let files: [(&str, &[u8]); 3] =
+        [("SHA256SUMS", b"x"), ("README", b"<script>"), ("<script>alert(1)</script>", b"")];
+    let stand = Stand::with(&files, json!({"listing": true}));
+    for name in ["SHA256SUMS", "README"] {
+        let answer = get(stand.address, &format!("/{name}"), &[]);
+        let (kind, sniff) = (answer.field("content-type"), answer.field("x-content-type-options"));
+        assert_eq!((kind, sniff), ("text/plain; charset=utf-8", "nosniff"), "{name}");
+    }
+    let answer = get(stand.address, "/", &[]);
+    let policy = answer.field("content-security-policy").to_owned();
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{policy}");
+    let page = String::from_utf8(answer.body).unwrap();
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)&lt;"), "{page}");
+}
+
+/// As two mirrors of a tree have it (`rsync -a`, `cp -p`): other inodes, other times of change.
+#[test]
+fn mirrors_agree_on_tags_of_date_and_length_and_not_on_others() {
+    for (etag, agree) in [("mtime-size", true), ("version", false)] {
+        let mirrors = [(); 2].map(|()| Stand::with(&[("f", b"12345")], json!({"etag": etag})));
+        let tags = mirrors.each_ref().map(|it| get(it.address, "/f", &[]).field("etag").to_owned());
+        assert_eq!(tags[0] == tags[1], agree, "{tags:?}");
+        assert!(tags[0].starts_with('"'));
+        // So a part of the one goes on with a part of the other, or is not given.
+        let range = [("Range", "bytes=2-"), ("If-Range", tags[0].as_str())];
+        assert_eq!(get(mirrors[1].address, "/f", &range).status, if agree { 206 } else { 200 });
+    }
+}
+
+/// Rewritten in place with its old length and its old date: nobody goes on with another file's part.
+#[test]
+fn a_file_that_is_rewritten_under_its_old_date_has_another_tag() {
+    for etag in ["mtime-size", "version"] {
+        let stand = Stand::with(&[("f", b"12345")], json!({"etag": etag}));
+        let before = get(stand.address, "/f", &[]).field("etag").to_owned();
+        let mut file = std::fs::File::options().write(true).open(stand.path("f")).unwrap();
+        let date = file.metadata().unwrap().modified().unwrap();
+        // Later than the last time by a tick of the kernel's clock.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::io::Write::write_all(&mut file, b"abcde").unwrap();
+        file.set_modified(date).unwrap();
+        let range = [("Range", "bytes=2-"), ("If-Range", before.as_str())];
+        let answer = get(stand.address, "/f", &range);
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"abcde"[..]), "{etag}");
+        assert_ne!(answer.field("etag"), before);
+    }
 }
