@@ -178,6 +178,14 @@ def test_a_terminal_shows_each_file_and_all():
     assert "1 of 5 files, 8 MB, 2 MB/s" in shown.getvalue()
 
 
+def test_an_order_that_is_lost_on_the_way_is_told_once(here: Path):
+    does = Behaviour(data=DATA, extra={"Vary": "Prefer"}, cuts=[4 * BLOCK])
+    said, gets = mirrored(here, does, tries=8)
+    assert (here / "file").read_bytes() == DATA
+    assert len(gets[0]) > 1
+    assert sum("may speak HTTP/1.0" in it for it in said) == 1
+
+
 # Mirrors of one file.
 
 

@@ -114,6 +114,7 @@ class Download:
         self._stepped = False
         self._answered = False
         self._parts = False
+        self._offered = True
         self._resident: list[Run] = []
         self._unhinted = 0
         self._where: str | None = None
@@ -504,6 +505,7 @@ class Download:
             if not ranged:
                 raise Broken("an answer with parts (206), which were not asked for")
             self._encoded(answer)
+            self._look_at_order(answer)
             self._learn(answer)
             boundary = fields.boundary(answer.fields.get("content-type", ""))
             if boundary is not None:
@@ -526,6 +528,15 @@ class Download:
             raise Broken(f"the server answers {answer.status}")
         else:
             raise Unusable(f"{self._site.url}: {statuses.refusal(answer.status)}")
+
+    def _look_at_order(self, answer: Answer) -> None:
+        """Says once that a server which offers its order has not chosen it."""
+        if self._form is FIRST and not self._sole and not applied(answer.fields) and self._offered:
+            self._offered = False
+            self._tell(
+                "the server offers its own order, and the bytes come in the file's: a proxy in "
+                "between may speak HTTP/1.0"
+            )
 
     def _encoded(self, answer: Answer) -> None:
         names = [self._site.url, answer.url, self._wish.target.name]
