@@ -23,7 +23,8 @@ from typing import Any
 from flashcrowd.study import Study
 
 HERE = Path(__file__).parent
-STATIC = ("index.html", "style.css", "engine.js", "study.js", "answer.js", "pictures.js", "page.js")
+SCRIPTS = ("engine", "study", "answer", "recording", "runs", "pictures", "page")
+STATIC = ("index.html", "style.css", *(f"{name}.js" for name in SCRIPTS))
 MOST_BYTES = 3_000_000
 """The folder's limit."""
 

@@ -2,7 +2,8 @@
 /* The page: sliders ask for runs, a worker computes them, pictures and sentences follow. */
 (() => {
   const { amount, compared, differing, estimate, interval, paired, sentences, shown, value } = flashcrowdAnswer;
-  const { MAPS, Recording, drawChart, read, valueAt } = flashcrowdPictures;
+  const { MAPS, drawChart } = flashcrowdPictures;
+  const { read, valueAt } = flashcrowdRecording;
   const scenes = flashcrowdScenes;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const by = (id) => document.getElementById(id);
@@ -15,13 +16,9 @@
   const COLUMNS = ["measure", "your settings", "baseline", "your settings against the baseline"];
   /* Seconds that the whole picture plays, and milliseconds between a slider's last move and the run. */
   const PLAY_S = 8, REST_MS = 120;
-  /* Runs that are kept in memory. */
-  const MOST_RUNS = 64;
 
   let state = flashcrowdStudy.state(scenes, location.hash);
-  /* Runs that were computed, by scene, places and seed: a recording each. */
-  const known = new Map();
-  let tasks = [], asked = 0, worker, shownRun, position = 0, playing = !calm.matches, before = 0, frame = 0, view;
+  let runs, shownRun, position = 0, playing = !calm.matches, before = 0, frame = 0, view;
 
   const key = (places, seed) => `${state.scene.key} ${places} ${seed}`;
   const seeds = () => Array.from({ length: state.scene.repeats }, (_, at) => flashcrowdStudy.seed(state.seed, at));
@@ -39,65 +36,34 @@
     return { ...scene, map };
   }
 
-  /* Asks for all runs of the settings and of the baseline that are not known: the first of each first. */
+  /* Asks for all runs of the settings and of the baseline: the first of each first. */
   function compute() {
-    asked++;
-    worker.postMessage({ stop: true });
-    const { scene, places, against } = state, wanted = [];
-    seeds().forEach((seed, repeat) => {
-      for (const [whose, at] of [["mine", places], ["base", against]]) {
-        wanted.push({ whose, at, seed, repeat, key: key(at, seed) });
-      }
-    });
-    tasks = wanted.filter((task, at) => !known.get(task.key)?.ended && wanted.findIndex((it) => it.key === task.key) === at);
-    view = viewOf(scene, flashcrowdStudy.plan(scene, places));
-    for (const old of known.keys()) {
-      if (known.size <= MOST_RUNS) break;
-      if (!wanted.some((it) => it.key === old)) known.delete(old);
-    }
-    tasks.forEach((task, at) => {
-      const live = task.whose === "mine" && task.repeat === 0;
-      task.id = `${asked}.${at}`;
-      if (live) known.set(task.key, new Recording());
-      worker.postMessage({ id: task.id, plan: flashcrowdStudy.plan(scene, task.at), seed: task.seed, live });
-    });
-    shownRun = known.get(key(places, seeds()[0]));
+    const { scene, places, against } = state;
+    const [mine, theirs] = [places, against].map((it) => flashcrowdStudy.plan(scene, it));
+    view = viewOf(scene, mine);
+    runs.ask(seeds().flatMap((seed, repeat) => [
+      { key: key(places, seed), plan: mine, seed, live: repeat === 0 },
+      { key: key(against, seed), plan: theirs, seed, live: false },
+    ]));
+    shownRun = runs.known.get(key(places, seeds()[0]));
     position = 0;
     before = 0;
     if (!playing && shownRun.ended) position = shownRun.end;
     answer();
     again();
   }
-
-  function heard({ data }) {
-    const task = tasks.find((it) => it.id === data.id);
-    if (!task) return;
-    if (data.wrong) {
-      failed(data.wrong);
-      return;
-    }
-    if (data.slice) {
-      known.get(task.key).add(data.slice);
-    } else {
-      const found = known.get(task.key) ?? new Recording();
-      Object.assign(found, { tables: data.tables, now: data.end_s, ended: true });
-      known.set(task.key, found);
-      tasks = tasks.filter((it) => it !== task);
-      if (!playing && found === shownRun) position = found.end;
-      answer();
-    }
+  /* The runs have gone on; `ended` is one that has ended. */
+  function heard(ended) {
+    if (ended && ended === shownRun && !playing) position = ended.end;
+    if (ended) answer();
     again();
   }
-
   function failed(reason) {
     notice(`The engine did not run this: ${reason}.`);
     by("answer").textContent = "No answer.";
   }
 
-  const run = (places, repeat) => {
-    const found = known.get(key(places, seeds()[repeat]));
-    return found?.ended ? found : undefined;
-  };
+  const run = (places, repeat) => runs.ended(key(places, seeds()[repeat]));
   /* The values of a measure in the runs so far, in the order of seeds, as far as all are there. */
   function values(places, name) {
     const found = [];
@@ -111,7 +77,7 @@
     const { scene, places, against } = state;
     const mine = scene.measures.map((it) => values(places, it.name));
     const theirs = scene.measures.map((it) => values(against, it.name));
-    document.documentElement.dataset.state = tasks.length ? "computing" : "done";
+    document.documentElement.dataset.state = runs.tasks.length ? "computing" : "done";
     URL.revokeObjectURL(by("download").href);
     by("download").href = URL.createObjectURL(new Blob([study()], { type: "application/toml" }));
     if (!mine[0].length) {
@@ -294,14 +260,8 @@
   addEventListener("resize", again);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 
-  /* A worker from a text, and the module from a script: a page that was opened as a file may load neither. */
   addEventListener("load", () => {
-    const text = `(${flashcrowdEngine})().serve(self)`;
-    worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    worker.addEventListener("message", heard);
-    worker.addEventListener("error", (event) => failed(event.message || "the browser starts no worker"));
-    const packed = Uint8Array.from(atob(flashcrowdModule), (letter) => letter.charCodeAt(0)).buffer;
-    worker.postMessage({ packed }, [packed]);
+    runs = new flashcrowdRuns.Runs(heard, failed);
     open();
   });
 
