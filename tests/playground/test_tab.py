@@ -46,6 +46,42 @@ def test_a_run_in_slices_has_the_tables_of_the_command(
             assert list(found["tables"][table].items()) == list(columns.items()), (places, table)
 
 
+def test_slices_come_while_it_computes_and_a_stop_ends_it(
+    scenes: Scenes, module: Path, node: Node
+) -> None:
+    body = """
+    const { gzipSync } = require("node:zlib");
+    const said = [], scope = {}, plan = study.plan(given.scene, study.start(given.scene));
+    let ended;
+    const end = new Promise((resolve) => { ended = resolve; });
+    scope.postMessage = (message) => {
+      said.push(message);
+      /* The first run is stopped at its third slice, and another is asked for. */
+      if (said.length === 3) {
+        scope.onmessage({ data: { stop: true } });
+        scope.onmessage({ data: { id: "second", plan, seed: "5", live: true } });
+      }
+      if (message.tables || message.wrong) ended();
+    };
+    engine.serve(scope);
+    const { buffer } = new Uint8Array(gzipSync(readFileSync(given.module)));
+    scope.onmessage({ data: { packed: buffer } });
+    scope.onmessage({ data: { id: "first", plan, seed: "5", live: true } });
+    await end;
+    return said.map(({ id, slice, tables, end_s, wrong }) => ({ id, now: slice?.now_s, end_s, wrong,
+      have: slice?.tables.have?.columns.piece.length, whole: tables?.have.piece.length }));
+    """
+    said = node(body, module=str(module), scene=scenes["crowd"])
+    first, second = ([it for it in said if it["id"] == name] for name in ("first", "second"))
+    assert len(first) == 3
+    *slices, last = second
+    assert len(slices) > 3
+    times = [it["now"] for it in slices]
+    assert times == sorted(set(times))
+    assert last["end_s"] == times[-1]
+    assert sum(it.get("have") or 0 for it in slices) == last["whole"] == 20 * 62
+
+
 def test_a_plan_that_contradicts_itself_is_refused_with_its_place(
     scenes: Scenes, module: Path, node: Node
 ) -> None:
