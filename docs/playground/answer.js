@@ -57,7 +57,7 @@ const flashcrowdAnswer = (() => {
   const phrase = (knob, place) =>
     knob.phrases?.[knob.values[place]] ?? knob.says.replace("{}", knob.names?.[knob.values[place]] ?? knob.values[place]);
   const differing = (scene, places, against) => scene.knobs.map((_, at) => at).filter((at) => places[at] !== against[at]);
-  /* More conditions than this are listed, not told. */
+  /* More conditions than this are listed, not in the sentence. */
   const MOST_PHRASES = 3;
   function conditions(scene, places, at) {
     return at.length > MOST_PHRASES ? "" : both(at.map((it) => phrase(scene.knobs[it], places[it])));
@@ -81,23 +81,24 @@ const flashcrowdAnswer = (() => {
     return `${number(100 * Math.abs(ratio - 1), 2)}\u00a0% ${ratio > 1 ? "more" : "less"} than`;
   }
 
-  /* The answer: condition, number, doubt; then the comparison with the baseline. */
+  /* The answer: condition and number; the comparison with the baseline; the doubt. */
   function sentences({ scene, places, against, pinned }, mine, theirs, repeats) {
     const measure = scene.measures[0], values = (mine[0] || []).filter(Number.isFinite);
     const at = differing(scene, places, against);
     if (!values.length) return ["No value: no run ended as planned."];
     const found = estimate(values, 0);
     const says = measure.says.replace("{}", amount(found.mean, measure.unit));
-    const doubt = found.n < repeats ? `${found.n} of ${repeats} runs` : `${found.n} runs, 95\u00a0% interval ${interval(found)}\u00a0${measure.unit}`;
+    const doubt = found.n < repeats ? `${found.n} of ${repeats} runs.`
+      : `${found.n} runs: the 95\u00a0% interval is ${interval(found)}\u00a0${measure.unit}.`;
     const when = !at.length ? `In the baseline${pinned ? "" : `, where ${scene.baseline}`}, `
       : at.length > MOST_PHRASES ? "With your settings, " : `When ${conditions(scene, places, at)}, `;
-    const told = [`${when}${says} (${doubt}).`];
+    const told = [`${when}${says}.`];
     const [ours, other] = paired(mine[0], theirs[0]);
     if (at.length && other.length) {
       const where = conditions(scene, against, at);
       told.push(`That is ${compared(ours, other)} the ${amount(mean(other), measure.unit)} of the baseline${where ? `, where ${where}` : ""}.`);
     }
-    return told;
+    return [...told, doubt];
   }
 
   return { amount, compared, differing, estimate, interval, paired, sentences, shown, value };

@@ -85,9 +85,9 @@
       by("compared").textContent = "";
       return;
     }
-    const [first, second = ""] = sentences(state, mine, theirs, scene.repeats);
+    const [first, ...rest] = sentences(state, mine, theirs, scene.repeats);
     by("answer").textContent = first;
-    by("compared").textContent = second;
+    by("compared").textContent = rest.join(" ");
     const told = (found, { unit }) => {
       const real = found.filter(Number.isFinite);
       if (!real.length) return "–";

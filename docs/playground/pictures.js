@@ -96,7 +96,7 @@ const flashcrowdPictures = (() => {
     const tall = high / people, broad = wide / pieces, gap = tall > 6 ? 1 : 0, side = broad > 6 ? 1 : 0;
     context.fillStyle = color.soft;
     context.fillRect(0, 0, wide, high);
-    if (!rows) return "Nobody has come yet.";
+    if (!rows) return "No person has come yet.";
     const order = [...downloads.arrived_s.keys()].sort((a, b) => downloads.arrived_s[a] - downloads.arrived_s[b]);
     const place = new Map(order.map((row, at) => [downloads.peer[row], at]));
     const state = new Map();

@@ -1,11 +1,15 @@
 """Sliders change a plan as the study would."""
 
 import random
+import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.docs.voice import Passage, offences
 
 from flashcrowd import _core
 
@@ -71,3 +75,21 @@ def test_a_slider_without_the_studys_value_is_refused(builder: ModuleType, tmp_p
         (tmp_path / part).write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="queue has no value '201 packets'"):
         builder.scene_of(tmp_path / "home.toml")
+
+
+def words_of(value: Any) -> Iterator[str]:
+    """All texts in a table, its keys left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from words_of(part)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scene_is_written_in_plain_english(name: str, builder: ModuleType) -> None:
+    page = (builder.HERE / f"scenes/{name}.knobs.toml").read_text(encoding="utf-8")
+    study = (builder.HERE / f"scenes/{name}.toml").read_text(encoding="utf-8")
+    comments = re.sub(r"^(?!# ).*\n|^# ", "", study, flags=re.MULTILINE)
+    said = [*words_of(tomllib.loads(page)), comments]
+    assert offences(Passage(name, text) for text in said) == []

@@ -112,7 +112,7 @@ def opened(
     script = """(async () => {
       const text = (id) => document.getElementById(id).textContent, page = flashcrowdPage;
       return { tables: page.tables, plan: page.plan, seeds: page.seeds, study: page.study,
-        answer: text("answer"), rows: text("table"), notice: text("notice"),
+        answer: text("answer"), compared: text("compared"), rows: text("table"), notice: text("notice"),
         picture: document.documentElement.dataset.firstPicture,
         wide: document.documentElement.scrollWidth };
     })()"""
@@ -158,7 +158,8 @@ def test_the_tab_answers_in_a_sentence_on_a_phone(opened: dict[str, dict[str, An
     for name in NAMES:
         page = opened[name]
         assert page["answer"].startswith("When ")
-        assert "4 runs" in page["answer"]
+        assert "baseline" in page["compared"]
+        assert "4 runs: the 95\u00a0% interval" in page["compared"]
         assert "baseline" in page["rows"]
         assert int(page["picture"]) > 0
         assert page["wide"] <= 400
