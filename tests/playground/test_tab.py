@@ -112,7 +112,8 @@ def opened(
     script = """(async () => {
       const text = (id) => document.getElementById(id).textContent, page = flashcrowdPage;
       return { tables: page.tables, plan: page.plan, seeds: page.seeds, study: page.study,
-        answer: text("answer"), compared: text("compared"), rows: text("table"), notice: text("notice"),
+        answer: text("answer"), compared: text("compared"), rows: text("table"),
+        notice: text("notice"),
         picture: document.documentElement.dataset.firstPicture,
         wide: document.documentElement.scrollWidth };
     })()"""
