@@ -36,7 +36,7 @@ pub use controller::{Answer, Controller, Event, Probe, RATES_PERIOD, Rates, Setu
 pub use limit::Limit;
 pub use parameter::{Parameter, Refusal};
 pub use registry::{
-    AutoSpeedV1, AutoSpeedV2, Autolimit, Baseline, Capacity, Chebyshev, Deviation, Fixed, Gradient,
-    Unlimited, UploadControl,
+    AutoSpeedV1, AutoSpeedV2, Autolimit, AutolimitDelay, Baseline, Capacity, Chebyshev, Deviation,
+    Fixed, Gradient, Unlimited, UploadControl,
 };
 pub use state::{Phase, State};

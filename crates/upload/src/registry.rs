@@ -9,6 +9,7 @@ pub use crate::auto_speed::v2::AutoSpeedV2;
 pub use crate::autolimit::baseline::Baseline;
 pub use crate::autolimit::capacity::Capacity;
 pub use crate::autolimit::gradient::Gradient;
+pub use crate::autolimit::reserve::AutolimitDelay;
 pub use crate::autolimit::search::Autolimit;
 pub use crate::bandwidth_management::chebyshev::Chebyshev;
 pub use crate::bandwidth_management::deviation::Deviation;
@@ -100,6 +101,8 @@ controllers! {
     Chebyshev, "mainline-5-chebyshev", Chebyshev, chebyshev::Control::new;
     /// Without knobs: a search between a limit that did no harm and one that did, harm being what our upload adds to the mean delay beside a download, and to the least one else.
     Autolimit, "autolimit", Autolimit, search::Control::new;
+    /// Without knobs, for people who play or call: the same search, which stays at a share of the capacity that was found and tries nothing above it.
+    AutolimitDelay, "autolimit-delay", AutolimitDelay, search::Control::reserved;
     /// Candidate without knobs: the standing delay that our upload adds, against a reference taken while the upload rests.
     AutolimitBaseline, "autolimit-baseline", Baseline, baseline::Control::new;
     /// Candidate without knobs: a standing delay that rises under our upload, as in congestion control for real-time media.

@@ -34,6 +34,7 @@ ControllerName = Literal[
     "mainline-5-deviation",
     "mainline-5-chebyshev",
     "autolimit",
+    "autolimit-delay",
     "autolimit-baseline",
     "autolimit-gradient",
     "autolimit-capacity",

@@ -199,8 +199,7 @@ impl Control {
             return self.rest(self.limit, None, "the reference is renewed");
         }
         if !loaded {
-            self.state =
-                state(Phase::Holding, "the upload is below its limit, and no queue stands");
+            self.state = state(Phase::Holding, "below the limit");
             return;
         }
         if self.patience > 0 {
@@ -218,7 +217,7 @@ impl Control {
         };
         self.limit = bounded(self.limit * factor);
         self.patience = patience;
-        self.state = state(Phase::Raising, "the upload is at its limit, and no queue stands");
+        self.state = state(Phase::Raising, "at the limit, raising it");
     }
 }
 

@@ -4,12 +4,14 @@
 //! - [`baseline`]: the standing delay that *our* upload adds, against a reference taken while it rests;
 //! - [`gradient`]: a standing delay that rises, as real-time congestion control has it;
 //! - [`search`]: what is chosen as `autolimit`; harm is read from the mean or from the least delay, as the line is;
+//! - [`reserve`]: the same search, which leaves a part of the line free (`autolimit-delay`);
 //! - [`capacity`]: trials below and above the limit; what the delay does between them tells the capacity.
 
 pub(crate) mod baseline;
 pub(crate) mod capacity;
 pub(crate) mod gradient;
 mod occupancy;
+pub(crate) mod reserve;
 pub(crate) mod search;
 mod senses;
 

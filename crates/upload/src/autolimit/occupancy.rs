@@ -27,6 +27,19 @@ impl Occupancy {
         self.waited -= waited;
     }
 
+    /// Windows of long ago count less and less: after half a minute a half, at two seconds a window.
+    pub(super) fn fade(&mut self) {
+        const KEPT: f64 = 1.0 - 1.0 / 22.0;
+        self.carried *= KEPT;
+        self.waited *= KEPT;
+        self.last = (0.0, 0.0);
+    }
+
+    /// How many probes waited, those of long ago in part.
+    pub(super) fn waits(&self) -> f64 {
+        self.waited
+    }
+
     /// The capacity in bytes per second. One more is taken to have waited than did (Laplace's rule): a few
     /// answers without a wait do not make a line endless. Nothing before an answer under load.
     pub(super) fn capacity(&self) -> Option<f64> {

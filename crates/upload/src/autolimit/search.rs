@@ -8,6 +8,7 @@
 //! that the uplink is full. Which of both it is tells the delay that stands while our upload rests.
 
 use super::occupancy::Occupancy;
+use super::reserve::{self, AutolimitDelay, Reserve};
 use super::senses::{Sensed, Senses, WINDOW, Window, answers_of_senses};
 use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
@@ -118,6 +119,8 @@ pub(crate) struct Control {
     /// The highest limit that did no harm, and the lowest that did since.
     good: f64,
     bad: Option<f64>,
+    /// What stays free of the line, if delay is favoured.
+    reserve: Option<Reserve>,
     /// Whether a limit that does harm was met since all was learnt anew.
     found: bool,
     /// Windows between two trials, and how many in a row did no harm above all that is known.
@@ -141,12 +144,20 @@ impl Control {
             refresh_at: Time::NEVER,
             good: FIRST,
             bad: None,
+            reserve: None,
             patience: PATIENCE,
             successes: 0,
             found: false,
             limit: FIRST,
             state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
         }
+    }
+
+    /// The same for people who play or call: a part of the line stays free.
+    pub(crate) fn reserved(parameters: &AutolimitDelay, setup: &Setup) -> Control {
+        let senses = Senses::probing(setup, reserve::PROBE_PERIOD);
+        let reserve = Some(Reserve::new(parameters));
+        Control { senses, reserve, ..Control::new(&Autolimit::default(), setup) }
     }
 
     fn judge(&mut self, now: Time, window: Window) {
@@ -162,7 +173,7 @@ impl Control {
                     self.good = self.good.min(self.limit);
                 }
                 self.again();
-                self.state = State::new(Phase::Waiting, "answers are back: one window is let pass");
+                self.state = State::new(Phase::Waiting, "answers are back; one window is skipped");
                 return;
             }
         };
@@ -241,8 +252,17 @@ impl Control {
         };
     }
 
+    /// The limit that leaves a part of the line free, if that is wanted and the capacity is known.
+    fn share(&self) -> Option<f64> {
+        self.reserve.and_then(|reserve| reserve.limit())
+    }
+
     fn hold(&mut self, left: u32) {
-        self.limit = bounded(self.good);
+        self.limit = bounded(match self.share() {
+            Some(share) if self.shared => share.min(self.good),
+            Some(share) => share,
+            None => self.good,
+        });
         self.mode = Mode::Hold { left, windows: 0 };
     }
 
@@ -285,13 +305,19 @@ impl Control {
                 // The limit under which the reference was taken does no harm, by definition.
                 self.good = self.good.min(self.limit);
                 self.bad = Some(suspect.limit);
-                return self
-                    .more(state(Phase::Lowering, "the delay went with our upload: it was ours"));
+                self.refrain(suspect.limit);
+                return self.more(state(
+                    Phase::Lowering,
+                    "the delay fell with our upload, which caused it",
+                ));
             }
             self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
             self.good = bounded(self.good.min(CUT * suspect.upload));
+            if let Some(reserve) = &mut self.reserve {
+                reserve.full(suspect.upload);
+            }
             self.hold(0);
-            self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
+            self.state = state(Phase::Lowering, "the delay fell with our upload, which caused it");
         } else if !self.found {
             if let Some(suspect) = suspect {
                 // It was innocent, as far as it was used: the next limit is twice as high, as in the search that was interrupted.
@@ -299,16 +325,16 @@ impl Control {
             } else {
                 self.idle = self.senses.peak(1);
             }
-            self.state = state(Phase::Raising, "the reference is known: the search goes on");
+            self.state = state(Phase::Raising, "idle delay measured, searching for the limit");
             self.search(sensed);
         } else if suspect.is_some() {
             // Somebody else came or went, and what does harm may be another limit than before.
             (self.bad, self.patience) = (None, PATIENCE);
             self.hold(0);
-            self.state = state(Phase::Holding, "the delay is not ours, the limit is back");
+            self.state = state(Phase::Holding, "the delay is not ours; the limit is back");
         } else {
             self.hold(self.patience);
-            self.state = state(Phase::Holding, "the reference was renewed, the limit is back");
+            self.state = state(Phase::Holding, "idle delay measured again; the limit is back");
         }
     }
 
@@ -327,6 +353,16 @@ impl Control {
         self.shared = shared;
         self.senses.forget_calm();
         (self.bad, self.patience) = (None, PATIENCE);
+        if let Some(reserve) = self.reserve.as_mut().filter(|_| !shared) {
+            reserve.forget();
+        }
+    }
+
+    /// Beside a download this limit did harm: one that leaves a part free stays well below it.
+    fn refrain(&mut self, limit: f64) {
+        if let Some(reserve) = &mut self.reserve {
+            reserve.bound(CUT * limit);
+        }
     }
 
     /// What our upload adds by the last `windows`, and from when on that is too much.
@@ -380,9 +416,12 @@ impl Control {
         };
         self.fallen(sensed, heard);
         if !loaded {
-            self.state =
-                state(Phase::Holding, "the upload is below its limit, and no queue stands");
+            self.state = state(Phase::Holding, "below the limit");
             return;
+        }
+        if let Some(reserve) = self.reserve.as_mut().filter(|_| !self.shared && added <= QUEUE) {
+            let waited = self.senses.waited(self.idle + QUEUE);
+            reserve.note(sensed.latest.unwrap_or(upload), waited);
         }
         match self.mode {
             Mode::Search => {
@@ -396,8 +435,15 @@ impl Control {
                 }
                 let room = self.line.capacity().map_or(f64::INFINITY, |capacity| CUT * capacity);
                 self.good = self.limit;
+                if let Some(share) = self.reserve.and_then(|reserve| reserve.end(self.limit)) {
+                    (self.found, self.good) = (true, bounded(share));
+                    self.hold(0);
+                    self.state = state(Phase::Holding, "at its share of the line");
+                    return;
+                }
+                let room = self.reserve.map_or(room, |reserve| reserve.guess());
                 self.limit = bounded(room.clamp(CLOSE * self.limit, max * self.limit));
-                self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
+                self.state = state(Phase::Raising, "at the limit, searching for more");
             }
             Mode::Trial { windows } => {
                 // Two windows tell of a queue that stands. Of a mean they tell only as long as the line is not known, and much is to
@@ -410,18 +456,23 @@ impl Control {
                 self.patience = PATIENCE;
                 // Trials below what did harm are no sign of a line that has more.
                 self.successes = if self.bad.is_some() { 0 } else { self.successes + 1 };
-                self.more(state(Phase::Raising, "the trial did no harm"));
+                self.more(state(Phase::Raising, "the higher limit is kept, trying more"));
+            }
+            Mode::Hold { .. } if !self.shared && self.share().is_some() => {
+                let next = self.reserve.map(|reserve| reserve.next(self.limit, self.good));
+                self.limit = bounded(next.unwrap_or(self.limit));
+                self.state = state(Phase::Holding, "at its share of the line");
             }
             Mode::Hold { left, windows } => {
                 if now >= self.refresh_at {
-                    return self.lower(None, "the reference is renewed");
+                    return self.lower(None, "measuring the idle delay again");
                 }
                 if left > 0 {
                     self.mode = Mode::Hold { left: left - 1, windows };
-                    self.state = state(Phase::Holding, "the highest limit that does no harm");
+                    self.state = state(Phase::Holding, "at the limit that was found");
                     return;
                 }
-                self.more(state(Phase::Raising, "a higher limit is tried"));
+                self.more(state(Phase::Raising, "trying a higher limit"));
             }
             Mode::Drain { .. } | Mode::Rest { .. } => {}
         }
@@ -435,6 +486,11 @@ impl Control {
             _ if !self.found => self.good * SEARCH,
             _ => self.good * if self.successes >= 2 { STEP } else { CLOSE },
         };
+        if self.share().is_some_and(|share| self.found && next > share) {
+            self.hold(self.patience);
+            self.state = State::new(Phase::Holding, "at the limit that was found");
+            return;
+        }
         if self.bad.is_some_and(|bad| next > bad) {
             self.bad = None;
         }
@@ -450,21 +506,23 @@ impl Control {
         match self.mode {
             Mode::Search => {
                 self.good = bounded(self.good.min(CUT * suspect.upload));
-                self.lower(
-                    Some(suspect),
-                    "a delay came with the search: does it go when the upload rests?",
-                );
+                self.lower(Some(suspect), "delay rose; checking whether our upload causes it");
             }
             Mode::Trial { .. } if blamed => {
                 self.found = true;
                 self.bad = Some(suspect.limit);
+                if self.shared {
+                    self.refrain(suspect.limit);
+                } else if let Some(reserve) = &mut self.reserve {
+                    reserve.full(suspect.upload);
+                }
                 // While what is good and what is not lie far apart the search is not over.
                 let far = suspect.limit > SEARCH * self.good;
                 self.hold(if far { 0 } else { self.patience });
                 self.patience = (2 * self.patience).min(MAX_PATIENCE);
-                self.state = state(Phase::Lowering, "the trial did harm");
+                self.state = state(Phase::Lowering, "the trial added delay");
             }
-            _ => self.lower(Some(suspect), "a delay came: does it go when the upload rests?"),
+            _ => self.lower(Some(suspect), "delay rose; checking whether our upload causes it"),
         }
     }
 
@@ -502,7 +560,10 @@ impl Controller for Control {
         if event == Event::PathChanged {
             (self.good, self.bad, self.found) = (FIRST, None, false);
             self.line = Occupancy::default();
-            self.lower(None, "another path: everything is learnt anew");
+            if let Some(reserve) = &mut self.reserve {
+                reserve.forget();
+            }
+            self.lower(None, "the route changed; measuring the line again");
         }
     }
 

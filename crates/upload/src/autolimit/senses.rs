@@ -77,9 +77,14 @@ pub(super) struct Senses {
 
 impl Senses {
     pub(super) fn new(setup: &Setup) -> Senses {
+        Senses::probing(setup, PROBE_PERIOD)
+    }
+
+    /// The same with a probe every `period`.
+    pub(super) fn probing(setup: &Setup, period: Span) -> Senses {
         let reflectors = setup.reflectors.max(1);
         Senses {
-            pinger: Pinger::new(setup.now, PROBE_PERIOD, PROBE_TIMEOUT, reflectors),
+            pinger: Pinger::new(setup.now, period, PROBE_TIMEOUT, reflectors),
             upload: Meter::new(),
             reflectors: vec![Reflector { minutes: Vec::new() }; reflectors],
             minute_ends: setup.now + Span::from_secs(60),
