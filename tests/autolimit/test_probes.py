@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashcrowd.autolimit.clock import Clock
-from flashcrowd.autolimit.probes import WAYS, Reflector, Sounder
+from flashcrowd.autolimit.probes import WAYS, Reflector, Sounder, icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS, BURST_BITS
 from flashcrowd.autolimit.probes.vote import Vote
 
@@ -45,6 +45,38 @@ def test_a_probe_comes_back(way: str) -> None:
             assert not list(sounder.expire(60 * SECOND))
         finally:
             sounder.close()
+
+
+def test_icmp_goes_over_a_raw_socket_where_the_other_kind_is_not_permitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Root in a namespace whose `ping_group_range` is empty; and replies of others are not ours."""
+    kinds: list[int] = []
+
+    class Guarded(socket.socket):
+        def __init__(self, family: int = -1, kind: int = -1, *more: int, **named: int) -> None:
+            kinds.append(kind)
+            if kind == socket.SOCK_DGRAM:
+                raise PermissionError(1, "Operation not permitted")
+            super().__init__(family, kind, *more, **named)
+
+    with selectors.DefaultSelector() as selector:
+        try:
+            socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
+        except OSError as error:
+            pytest.skip(f"raw sockets: {error}")
+        with monkeypatch.context() as patched:
+            patched.setattr(icmp.socket, "socket", Guarded)
+            sounder, other = (Sounder(selector, CLOSED, ["icmp"]) for _ in range(2))
+        assert kinds == [socket.SOCK_DGRAM, socket.SOCK_RAW] * 2
+        try:
+            assert other.probe(0, 10 * SECOND)
+            assert sounder.probe(0, 10 * SECOND)
+            found = [rtt for _ in range(2) for rtt in heard(sounder, selector, 5 * MS)]
+            assert found == [5 * MS]
+        finally:
+            sounder.close()
+            other.close()
 
 
 def test_an_answer_of_somebody_else_is_nobodys() -> None:

@@ -1,7 +1,8 @@
-"""ICMP echo from a datagram socket, where `net.ipv4.ping_group_range` lets this group."""
+"""ICMP echo: from a datagram socket where `net.ipv4.ping_group_range` lets this group, else raw."""
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from collections.abc import Iterator
@@ -15,7 +16,11 @@ _PAYLOAD = b"flashcrowd ping "
 
 
 class Icmp(Prober):
-    """Echo requests (RFC 792, RFC 4443). The kernel chooses the identifier."""
+    """Echo requests (RFC 792, RFC 4443).
+
+    Of a datagram socket the kernel chooses the identifier and hears the replies alone. A raw one
+    (root, or CAP_NET_RAW) hears those of every program, and knows its own by the identifier.
+    """
 
     kind: ClassVar[str] = "icmp"
     cost: ClassVar[int] = 20 + 8 + len(_PAYLOAD)
@@ -24,8 +29,9 @@ class Icmp(Prober):
         """Open a socket.
 
         Raises:
-            OSError: this group may not, or the system has no such sockets.
+            OSError: this user may not, or the system has no such sockets.
         """
+        self._identifier = int.from_bytes(os.urandom(2), "big")
         self._sockets = {socket.AF_INET: self._open(socket.AF_INET)}
 
     def send(self, number: int, reflector: Reflector) -> socket.socket | None:
@@ -34,9 +40,10 @@ class Icmp(Prober):
         new = family not in self._sockets
         if new:
             self._sockets[family] = self._open(family)
-        # The kernel fills in the checksum and the identifier.
-        message = struct.pack("!BBHHH", _ECHO[family], 0, 0, 0, number) + _PAYLOAD
-        self._sockets[family].sendto(message, (reflector.address, 0))
+        head = struct.pack("!BBHHH", _ECHO[family], 0, 0, self._identifier, number)
+        # The kernel fills in the checksum, but for a raw socket of IPv4.
+        check = _checksum(head + _PAYLOAD).to_bytes(2, "big")
+        self._sockets[family].sendto(head[:2] + check + head[4:] + _PAYLOAD, (reflector.address, 0))
         return self._sockets[family]
 
     def receive(self, ready: socket.socket) -> Iterator[int]:
@@ -46,7 +53,11 @@ class Icmp(Prober):
                 data = ready.recv(256)
             except OSError:  # nothing more, or a router's complaint about an earlier one
                 return
-            if len(data) >= 8 and data[0] == _REPLY[socket.AddressFamily(ready.family)]:
+            family, raw = socket.AddressFamily(ready.family), ready.type == socket.SOCK_RAW
+            if raw and family == socket.AF_INET:
+                data = data[4 * (data[0] & 15) :]  # without the IP header
+            ours = not raw or data[4:6] == self._identifier.to_bytes(2, "big")
+            if len(data) >= 8 and data[0] == _REPLY[family] and ours:
                 yield int.from_bytes(data[6:8], "big")
 
     def close(self) -> None:
@@ -56,6 +67,19 @@ class Icmp(Prober):
 
     def _open(self, family: socket.AddressFamily) -> socket.socket:
         protocol = socket.IPPROTO_ICMP if family == socket.AF_INET else socket.IPPROTO_ICMPV6
-        opened = socket.socket(family, socket.SOCK_DGRAM, protocol)
+        try:
+            opened = socket.socket(family, socket.SOCK_DGRAM, protocol)
+        except OSError as refused:
+            try:
+                opened = socket.socket(family, socket.SOCK_RAW, protocol)
+            except OSError:
+                raise refused from None
         opened.setblocking(False)
         return opened
+
+
+def _checksum(message: bytes) -> int:
+    """Of the Internet (RFC 1071)."""
+    total = sum(int.from_bytes(message[at : at + 2], "big") for at in range(0, len(message), 2))
+    total = (total >> 16) + (total & 0xFFFF)
+    return ~(total + (total >> 16)) & 0xFFFF
