@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from flashcrowd import _core
 from flashcrowd.autolimit.client import MOST, Reading, Setting
+from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner
 from flashcrowd.autolimit.turn import Order, Said
 
 CONTROL = "autolimit"
-"""The controller unless another one is named."""
+"""The controller that goes as high as it can without harm."""
+FAVOURED = {"delay": "autolimit-delay", "upload": CONTROL}
+"""The controller by what a person favours; the first one unless something is said."""
 GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""
 MUTE_NS = 60 * 10**9
@@ -32,10 +35,13 @@ class Status:
         limit: limit in force, bytes per second; None for none.
         wanted: what the controller wants, the user's own limit and the line's taken into account.
         delay: the last round trip over the least of its reflector, in nanoseconds.
+        median: the median of these delays in the last seconds; None for too few answers.
+        longest: the longest of them.
         decided: the delay by which the controller decided, in nanoseconds.
         threshold: the delay above which it takes the uplink for congested.
         phase: what it is doing, in a word.
         reason: why.
+        queue: what the delays of the last seconds say of the queue; empty if nothing.
     """
 
     up: float | None
@@ -47,6 +53,9 @@ class Status:
     threshold: int | None
     phase: str
     reason: str
+    median: int | None = None
+    longest: int | None = None
+    queue: str = ""
 
 
 class Session:
@@ -99,7 +108,7 @@ class Session:
         self._silent_since: int | None = None
         self._down = False
         self._base: dict[int, int] = {}
-        self._delay: int | None = None
+        self._delays = Delays()
         # A controller that probes knows nothing before the first answer: without a way to any
         # reflector its first limit, of a few kB/s, would stay for ever.
         self._blind = self._control.deadline_ns is not None
@@ -149,7 +158,7 @@ class Session:
         """A probe was answered, or was lost."""
         if rtt is not None:
             base = self._base[reflector] = min(self._base.get(reflector, rtt), rtt)
-            self._delay = rtt - base
+            self._delays.note(now, rtt - base)
         self._hear(now, rtt is not None)
         if self.active:
             self._control.on_answer(now, reflector, rtt)
@@ -158,7 +167,7 @@ class Session:
         """Something happened to the line or to the clock; see `_core.UploadController.on_event`."""
         if event in ("path-changed", "up"):
             self._base.clear()
-            self._delay = None
+            self._delays.forget()
         if event == "resumed":
             self._counted.clear()
         if event != "down":
@@ -229,7 +238,11 @@ class Session:
         up, down = self._rates()
         limit = self._reading.setting.limit
         wanted = self.user.limit if self._blind else self._wanted()
-        return Status(up, down, limit, wanted, self._delay, decided, threshold, phase, reason)
+        heard = self._delays
+        return Status(
+            up, down, limit, wanted, heard.last, decided, threshold, phase, reason,
+            heard.median, heard.longest, heard.words(),
+        )  # fmt: skip
 
     def _hear(self, now: int, answered: bool) -> None:
         """Whether anything is known of the line."""

@@ -93,13 +93,16 @@ class Voice:
 
 
 def line(status: Status, dry: bool = False) -> str:
-    """The live line: rates, limit, delay over the baseline, what is done and why."""
+    """The live line: rates, limit, delay over the least one, what is done, why, and the queue."""
     limit = rate(status.wanted if dry else status.limit, "none")
     said = f"{'would set' if dry else 'limit'} {limit}"
-    delay = "-" if status.delay is None else f"{status.delay / 1e6:.0f} ms"
+    delay, median = (
+        "-" if each is None else f"+{each / 1e6:.0f} ms" for each in (status.delay, status.median)
+    )
+    why = f"{status.reason}; {status.queue}" if status.queue else status.reason
     return (
         f"up {rate(status.up, '-')}  down {rate(status.down, '-')}  {said}  "
-        f"delay +{delay}  {status.phase}: {status.reason}"
+        f"delay {delay} (median {median})  {status.phase}: {why}"
     )
 
 
