@@ -17,6 +17,7 @@ from flashcrowd.autolimit.loop import BACK_OFF_NS, WATCH_NS, Loop
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Reflector
 from flashcrowd.autolimit.probes.sounder import Heard
+from flashcrowd.autolimit.relief import Relief
 from flashcrowd.autolimit.restore import restore
 from flashcrowd.autolimit.route import Route
 from flashcrowd.autolimit.session import GONE_NS, Session, Status
@@ -334,3 +335,27 @@ def test_a_route_is_our_address_and_the_ways_out(
     assert route.look(here) == Route("127.0.0.1", frozenset())
     # To everybody at once is no way that an ordinary socket may take.
     assert route.look(Reflector("255.255.255.255", 9)) is None
+
+
+def test_a_line_that_needs_no_limit_ends_it_with_the_limit_as_it_was(stage: Stage) -> None:
+    """The client sends 60 kB/s whatever its limit allows, and no probe ever waits."""
+    relief, read = Relief(), stage.client.read
+
+    def busy() -> Reading:
+        stage.client.uploaded += 55_000
+        return read()
+
+    def stop() -> None:
+        stage.loop.stop()
+
+    client: Any = stage.client
+    client.read, relief.stop = busy, stop
+    told: Any = stage
+    told.status = relief.status
+    limits: list[int | None] = []
+    stage.at(10, lambda: limits.append(stage.client.limit))
+    stage.play(600)
+    assert limits != [USER]
+    assert stage.now < 150 * SECOND
+    assert "No limit is needed" in relief.words
+    assert stage.client.limit == USER

@@ -15,6 +15,7 @@ from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import Audience, Loop, stoppable
 from flashcrowd.autolimit.memory import Damaged, Memory, folders
 from flashcrowd.autolimit.probes import Reflector, Sounder
+from flashcrowd.autolimit.relief import Relief
 from flashcrowd.autolimit.restore import LONGEST_S, Unsure, restore, told
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.voice import Unheard, Voice
@@ -148,6 +149,7 @@ def _run(
         client=version,
         place=client.place,
         limit=reading.setting.limit,
+        control=wish.control,
         dry=wish.dry,
     )
     clock = Clock()
@@ -171,11 +173,13 @@ def _run(
                 given=[] if memory is None else memory.orders.doubtful(),
             )
             written = _history(wish, version, sounder.way)
-            audience = _Chorus([voice] if written is None else [voice, written])
+            relief = Relief()
+            audience = _Chorus([voice, relief, *([] if written is None else [written])])
             loop = Loop(
                 client, session, sounder, selector, audience,
                 memory=memory, clock=clock, seconds=wish.seconds,
             )  # fmt: skip
+            relief.stop = loop.stop
             end = _End(client, memory, session, loop)
             with stoppable(end.ask, SIGNALS):
                 try:
@@ -184,6 +188,8 @@ def _run(
                     # A fault of ours is no reason to leave the client with a limit of ours.
                     end.come(voice, None)
                     raise
+                if relief.words:
+                    voice.say(relief.words, event="needless", text=relief.words)
                 status = end.come(voice, why)
             if written is not None:
                 written.flush()
