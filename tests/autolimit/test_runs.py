@@ -342,6 +342,22 @@ def test_for_ever_is_no_number_of_seconds() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "control"),
+    [
+        ([], "autolimit-delay"),
+        (["--favour", "delay"], "autolimit-delay"),
+        (["--favour", "upload"], "autolimit"),
+        (["--control", "autolimit-baseline"], "autolimit-baseline"),
+    ],
+)
+def test_what_is_favoured_is_a_controller(words: list[str], control: str, tmp_path: Path) -> None:
+    fake = FakeTransmission()
+    with served(fake), running(fake.url, tmp_path, *words) as autolimit:
+        assert autolimit.until("start")["control"] == control
+        assert autolimit.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
     ("words", "says"),
     [
         (["transmission://me:geheim@127.0.0.1:1"], "--password-file"),
@@ -349,6 +365,7 @@ def test_for_ever_is_no_number_of_seconds() -> None:
         (["vuze://127.0.0.1:1"], "knows the clients"),
         (["deluge+https://127.0.0.1:1"], "is not HTTP"),
         (["transmission://127.0.0.1:1", "--control", "fast"], "--control fast"),
+        (["transmission://127.0.0.1:1", "--control", "fixed", "--favour", "delay"], "give one"),
         (["transmission://127.0.0.1:1", "--line", "up 1"], "--line"),
         (["transmission://127.0.0.1:1", "--line", "up 1 kbit/s"], "16.384 kbit/s"),
         (["transmission://127.0.0.1:1", "--probe", "pigeon"], "one of icmp"),

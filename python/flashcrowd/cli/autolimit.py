@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
@@ -17,7 +17,7 @@ from flashcrowd.autolimit.credentials import find
 from flashcrowd.autolimit.line import uplink
 from flashcrowd.autolimit.probes import PUBLIC, WAYS, parse
 from flashcrowd.autolimit.run import Wish, release, run
-from flashcrowd.autolimit.session import CONTROL
+from flashcrowd.autolimit.session import FAVOURED
 from flashcrowd.autolimit.voice import Voice
 from flashcrowd.errors import did_you_mean, one_of
 
@@ -40,7 +40,16 @@ def autolimit(
         str | None,
         Parameter(help='The rate of the line, if you know it, as in "up 1 Mbit/s"; a ceiling.'),
     ] = None,
-    control: Annotated[str, Parameter(help="Which upload controller.")] = CONTROL,
+    favour: Annotated[
+        Literal["delay", "upload"] | None,
+        Parameter(
+            help="delay: for calls and games, most of the uplink stays free. upload: as much as "
+            "your downloads allow. delay if not given.",
+        ),
+    ] = None,
+    control: Annotated[
+        str | None, Parameter(help="Another upload controller than these two, by its name.")
+    ] = None,
     dry_run: Annotated[bool, Parameter(negative=(), help="Say what it would do only.")] = False,
     restore: Annotated[
         bool,
@@ -85,6 +94,9 @@ def autolimit(
     try:
         address = Address.parse(client)
         known = [each["name"] for each in json_format.loads(_core.upload_controllers())]
+        if control is not None and favour is not None:
+            raise Refused(f"--control {control}: --favour {favour} names another; give one.")
+        control = control or FAVOURED[favour or "delay"]
         if control not in known:
             hint = did_you_mean(control, known)
             raise Refused(f"--control {control}: {hint or one_of(known, 20)}")
