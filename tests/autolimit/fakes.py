@@ -45,6 +45,8 @@ class Fake:
         self.delay = 0.0
         """Seconds after which it follows what it has answered."""
         self.ignores = self.drips = False
+        self.dripped = threading.Event()
+        """Somebody has had a byte of a head that drips."""
         self.host = "127.0.0.1"
         self.writes: list[Any] = []
         self.mood: Callable[[str, Answer], Answer] = lambda path, answer: answer
@@ -260,6 +262,7 @@ def _http(fake: Fake) -> socketserver.TCPServer:
             while fake.drips:
                 time.sleep(0.3)
                 self.wfile.write(b"H")
+                fake.dripped.set()
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

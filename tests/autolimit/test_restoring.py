@@ -69,7 +69,7 @@ def test_a_client_whose_head_drips_can_be_left(again: bool, tmp_path: Path) -> N
     with served(FakeTransmission()) as fake, running(fake.url, tmp_path) as autolimit:
         autolimit.limited()
         fake.drips = True
-        time.sleep(1.5)
+        assert fake.dripped.wait(30)
         began = time.monotonic()
         autolimit.process.send_signal(signal.SIGTERM)
         if again:
