@@ -318,7 +318,16 @@ impl Visit {
     fn refused(&self, error: &hyper::Error) {
         let Visit { hall, peer, heard, asked, .. } = self;
         if error.is_parse_too_large() {
-            hall.answered(*peer, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            // The library has one question for two answers: only its text says which of them it gave.
+            let is_target = error.to_string().contains("URI too long");
+            hall.answered(
+                *peer,
+                if is_target {
+                    StatusCode::URI_TOO_LONG
+                } else {
+                    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+                },
+            );
         } else if error.is_parse() {
             hall.answered(*peer, StatusCode::BAD_REQUEST);
         } else if error.is_timeout() && heard.load(Relaxed) != asked.load(Relaxed) {

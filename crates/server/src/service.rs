@@ -32,7 +32,6 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 /// Answers requests.
@@ -45,8 +44,7 @@ pub(crate) struct Service {
     direct: bool,
     listing: bool,
     hidden: bool,
-    /// A permit for each directory that is read.
-    listings: Arc<Semaphore>,
+    listings: listing::Turns,
     limits: Limits,
 }
 
@@ -77,7 +75,7 @@ impl Service {
             direct,
             listing: settings.listing,
             hidden: settings.hidden,
-            listings: Arc::new(Semaphore::new(listing::MAX_READING)),
+            listings: listing::Turns::new(listing::MAX_READING),
             limits: settings.limits.clone(),
         }
     }
@@ -218,9 +216,9 @@ impl Service {
         }
         let (root, hidden) = (Arc::clone(&self.root), self.hidden);
         let view = target.query().map(View::of).unwrap_or_default();
-        let permit = Arc::clone(&self.listings).acquire_owned().await;
+        let turn = self.listings.take(exchange.party()).await;
         let page = spawn_blocking(move || {
-            let _permit = permit;
+            let _turn = turn;
             let (root, open, path) = (&*root, &directory, &*path);
             listing::Directory { root, open, path, hidden }.page(&view)
         });

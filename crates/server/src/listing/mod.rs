@@ -2,6 +2,7 @@
 
 mod order;
 mod page;
+mod turns;
 
 use crate::target::{self, Root};
 use order::{By, Place};
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub(crate) use order::View;
 pub(crate) use page::{POLICY, escaped};
+pub(crate) use turns::Turns;
 
 /// Bytes of the rows of a page: what comes behind them is on the next page.
 pub(crate) const MAX_ROWS: usize = 56 << 10;

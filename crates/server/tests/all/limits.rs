@@ -283,12 +283,14 @@ fn answers_below_the_service_have_a_line_too() {
     let limits = json!({"header_s": 0.5, "connections_per_address": 1});
     let mut stand = Stand::with(&[("f", b"x")], json!({"access_log": log, "limits": limits}));
     let large = format!("GET /f HTTP/1.1\r\nHost: x\r\nX: {}", "y".repeat(1 << 20));
+    let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "y".repeat(70_000));
     let mut expected = Vec::new();
     for (bytes, status) in [
         (&b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"[..], 400),
         (b"garbage\r\n\r\n", 400),
         (b"GET /f HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
         (large.as_bytes(), 431),
+        (long.as_bytes(), 414),
         // Silent, amid the first three bytes, amid a head.
         (b"", 408),
         (b"P", 408),
@@ -297,7 +299,12 @@ fn answers_below_the_service_have_a_line_too() {
         let mut client = Client::connect(stand.address);
         // It may be cut off while it sends.
         let _ = client.stream.get_mut().write_all(bytes);
-        let _ = client.stream.read_to_end(&mut Vec::new());
+        let mut answer = Vec::new();
+        let _ = client.stream.read_to_end(&mut answer);
+        // Where there is an answer, the line has its status.
+        let answer = String::from_utf8_lossy(&answer);
+        let sent = answer.split(' ').nth(1).filter(|_| status != 408);
+        assert!(sent.is_none_or(|sent| sent == status.to_string()), "{answer}");
         expected.push(status);
         stand.until(|now| now.connections == 0);
     }
