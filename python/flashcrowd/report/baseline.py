@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from flashcrowd.metrics import CASE
+from flashcrowd.report import axis_words, wording
 from flashcrowd.report.points import Point, Points
 
 
@@ -29,43 +30,15 @@ class Baseline:
             return None
         return next(other for other in self.points.points if other.levels == wanted)
 
-    def contexts(self) -> list[tuple[str, list[Point]]]:
-        """The points by the levels of the axes that are not compared, each with its name.
-
-        Without such axes there is one context, and it has no name.
-        """
-        others = self._others
-        found: dict[tuple[int, ...], list[Point]] = {}
-        for point in self.points.points:
-            found.setdefault(tuple(point.levels[i] for i in others), []).append(point)
-        return [(self._context(others, levels), members) for levels, members in found.items()]
-
-    @property
-    def _others(self) -> list[int]:
-        """The swept axes that are not compared."""
-        axes = enumerate(self.points.axes)
-        return [i for i, axis in axes if i not in self.levels and len(axis.levels) > 1]
-
-    def _context(self, others: Sequence[int], levels: Sequence[int]) -> str:
-        axes = [self.points.axes[i] for i in others]
-        pairs = zip(axes, levels, strict=True)
-        return ", ".join(axis.said(level) for axis, level in pairs)
-
-    def name(self, point: Point) -> str:
-        """What tells `point` from others with the same baseline: ``RTT 400 ms``."""
-        return self._context(list(self.levels), [point.levels[i] for i in self.levels])
-
     @property
     def words(self) -> str:
         """The baseline as a caption has it: ``transport libutp, at each queue``."""
-        text = self._context(list(self.levels), list(self.levels.values()))
-        others = [self.points.axes[i].name for i in self._others]
-        return f"{text}, at each {' and '.join(others)}" if others else text
-
-    @property
-    def subject(self) -> str:
-        """The names of the axes that are compared."""
-        return " and ".join(self.points.axes[i].name for i in self.levels)
+        axes = self.points.axes
+        text = ", ".join(axes[i].said(level) for i, level in self.levels.items())
+        others = [it for i, it in enumerate(axes) if i not in self.levels and len(it.levels) > 1]
+        if not others:
+            return text
+        return f"{text}, at {wording.listed([axis_words.each(axis) for axis in others])}"
 
 
 def baseline(points: Points, wanted: Mapping[str, Any]) -> Baseline | None:

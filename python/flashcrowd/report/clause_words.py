@@ -143,6 +143,8 @@ def _trend(clause: Clause, *, named: bool) -> str:
     first, last = groups[0][0], groups[-1][0]
     verb = "grows" if found.ratio > 1 else "falls"
     at_last = axis_words.at(axis, last, named=True)
+    if found.settles:
+        at_last = f"from {at_last.removeprefix('at ')} on"
     if found.bends:
         upto = axis_words.at(axis, groups[1][0], named=named).removeprefix("at ")
         return f"stays at {levels[0]} up to {upto} and {verb} to {levels[2]} {at_last}"

@@ -101,7 +101,7 @@ def _spread(values: Sequence[float]) -> float:
 
 def _form(found: Finding) -> tuple[object, ...]:
     rising = found.ratio > 1 if found.kind == "trend" else None
-    return (found.kind, found.groups, found.reference, found.bends, rising)
+    return (found.kind, found.groups, found.reference, found.bends, found.settles, rising)
 
 
 def clauses(measure: Measure, compared: Compared) -> list[Clause]:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from flashcrowd.report import axis_words
+from flashcrowd.report import axis_words, trend
 from flashcrowd.report.matters import Least
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Axis, Point
 from flashcrowd.report.statistics import Estimate
-
-Differ = Callable[[int, int], bool]
+from flashcrowd.report.trend import Differ
 
 Kind = Literal["same", "ranked", "trend", "undecided"]
-
-#: More levels than this are told by their trend, where they are numbers in order.
-_MOST_APART = 2
 
 #: Nothing is called the same of which runs leave room for a difference of so much.
 _HOLLOW = 0.25
 
-#: So many levels without a difference are where a trend has not begun.
-_FLAT = 3
-
-_ENDS = ("first", "last")
+#: So few levels have no trend.
+_FEW = 2
 
 #: Groups of levels that a sentence names at most.
 _MOST_GROUPS = 3
@@ -48,6 +42,7 @@ class Finding:
         points: the point of each level.
         reference: the baseline's level, where it is better or worse than all that are ranked.
         bends: whether a trend has three groups as nothing differs before the second.
+        settles: whether a trend ends before its last level, as nothing differs from there on.
     """
 
     measure: Measure
@@ -57,6 +52,7 @@ class Finding:
     points: dict[int, Point]
     reference: int | None = None
     bends: bool = False
+    settles: bool = False
 
     def values(self, group: Sequence[int]) -> list[float]:
         """The means of a group of levels."""
@@ -127,26 +123,24 @@ def finding(
     def found(kind: Kind, groups: Sequence[Sequence[int]]) -> Finding:
         return Finding(measure, axis, kind, tuple(map(tuple, groups)), kept)
 
+    def moves(one: int, other: int) -> bool:
+        return least.matters(means[one], means[other])
+
     def differ(one: int, other: int) -> bool:
-        return least.matters(means[one], means[other]) and _clear(measure, kept[one], kept[other])
+        return moves(one, other) and _clear(measure, kept[one], kept[other])
 
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    if not least.matters(means[low], means[high]):
+    if not moves(low, high):
         hollow = _room(measure, kept[low], kept[high]) > max(
             _HOLLOW * abs(means[low]), 2 * least.beside(means[low], means[high])
         )
         return found("undecided", [[low], [high]]) if hollow else found("same", [list(means)])
     if not _clear(measure, kept[low], kept[high]):
         return found("undecided", [[low], [high]])
-    if len(means) > _MOST_APART and axis_words.is_ordered(axis):
-        order = list(means)
-        turning = _turning(order, means, differ)
-        if not turning:
-            return found("same", [order])
-        bend = _bend(order, differ) if len(turning) == len(_ENDS) else None
-        if bend is not None:
-            return replace(found("trend", [[order[0]], [bend], [order[-1]]]), bends=True)
-        return found("trend", turning)
+    ordered = len(means) > _FEW and axis_words.is_ordered(axis)
+    if ordered and (going := trend.trend(means, moves, differ)):
+        groups, bends, settles = going
+        return replace(found("trend", groups), bends=bends, settles=settles)
     ranked = sorted(means, key=means.__getitem__, reverse=better == "more")
     if not better and ranked[-1] == min(means):
         ranked.reverse()  # neither is better: the baseline, which is first, comes first
@@ -207,20 +201,6 @@ def _room(measure: Measure, one: Point, other: Point) -> float:
     return max(abs(change.low), abs(change.high))
 
 
-def _turning(order: list[int], means: dict[int, float], differ: Differ) -> list[list[int]]:
-    """First and last level of a trend, and between them where it turns; empty if it has none.
-
-    A level within the ends is where it turns if it differs from both of them, to one side.
-    """
-    first, last = order[0], order[-1]
-    for extreme in (min, max):
-        inner = extreme(order[1:-1], key=means.__getitem__)
-        beyond = extreme(means[first], means[last], means[inner]) == means[inner]
-        if beyond and differ(inner, first) and differ(inner, last):
-            return [[first], [inner], [last]]
-    return [[first], [last]] if differ(first, last) else []
-
-
 def _groups(ranked: list[int], differ: Differ) -> list[list[int]]:
     """Neighbours that do not differ, together."""
     groups = [[ranked[0]]]
@@ -237,11 +217,3 @@ def _most(groups: list[list[int]]) -> list[list[int]]:
     if len(groups) <= _MOST_GROUPS:
         return groups
     return [groups[0], [level for group in groups[1:-1] for level in group], groups[-1]]
-
-
-def _bend(order: list[int], differ: Differ) -> int | None:
-    """The last of at least three levels from the first on that do not differ from it."""
-    flat = 1
-    while flat < len(order) - 1 and not differ(order[0], order[flat]):
-        flat += 1
-    return order[flat - 1] if flat >= _FLAT else None
