@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from flashcrowd.report import diagnosis, points
+from flashcrowd.report import diagnosis, points, waits
 from flashcrowd.report.diagnosis import sentences
 
 UPLOAD = "workloads.swarm.populations.seed.upload"
@@ -161,11 +161,11 @@ def test_the_diagnosis_is_a_table_with_a_column_a_point_and_what_differs_most_fi
 def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> None:
     made = _of_two_points()
     both = points.points_of(made).points
-    (text,) = diagnosis.bufferbloat(made, both)
+    (text,) = waits.bufferbloat(made, both)
     assert text.startswith("Bufferbloat at RTT 400 ms: packets waited 1.5 s on average")
     assert "carried 87 % of what it could" in text
     assert "FQ-CoDel" in text
-    assert diagnosis.bufferbloat(made, both[:1]) == []
+    assert waits.bufferbloat(made, both[:1]) == []
 
 
 def test_nothing_known_is_no_table() -> None:

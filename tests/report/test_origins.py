@@ -63,8 +63,8 @@ def test_each_file_has_its_row_and_those_of_two_servers_are_told_apart() -> None
     rows = [file(0, 0, 8_000_000, 2_000_000), file(0, 1, 0, 1_000_000)]
     found = texts(listings.origin_files(pa.Table.from_pylist(rows), points()))
     assert [row[1:] for row in found] == [
-        ["0", "n = 1", "2.000", "8.000", "2.000", "25.00"],
-        ["1", "n = 1", "2.000", "0", "1.000", "–"],
+        ["0", "n = 1", "2.000", "8.000", "2.00", "25.00"],
+        ["1", "n = 1", "2.000", "0.000", "1.00", "–"],
     ]
     rows.append(file(0, 0, 9_000_000, 0, "mirror"))
     found = texts(listings.origin_files(pa.Table.from_pylist(rows), points()))

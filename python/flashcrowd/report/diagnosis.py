@@ -1,9 +1,5 @@
 """Why it took so long: what held a run up, in words and as a table, with shares of time.
 
-A line in which packets wait long is named by what the field calls it, bufferbloat: a queue that
-stands longer than an interval of CoDel, 100 ms (RFC 8289, section 4.2), is larger than any round
-trip needs, and all that cross the line wait for it (RFC 7567, section 1).
-
 Reads the tables `populations`, `origins`, `links` and `runs` and the resolved study. Shares are
 means over the runs, each peer of a population counting for as long as it was there.
 """
@@ -11,7 +7,7 @@ means over the runs, each peer of a population counting for as long as it was th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +18,7 @@ from flashcrowd.report import source
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.points import RUN_COLUMNS, Point
 from flashcrowd.report.source import Source
+from flashcrowd.report.waits import BLOATED_S, milliseconds, per_cent, rows_of, table_of, waits
 from flashcrowd.report.wording import count, number, sentence
 
 TELLING = 0.02
@@ -29,8 +26,6 @@ TELLING = 0.02
 BUSY = 0.9
 """A link that carries at least this part of what it could holds others up."""
 
-BLOATED_S = 0.1
-"""Packets that wait longer than this on average stand in a queue that lasts: CoDel's interval."""
 MOST_COLUMNS = 6
 """More points than these are not shown side by side: only those that tell most."""
 
@@ -72,8 +67,6 @@ _WAITING = {
 _NOTHING = re.compile(r" \(0 ")
 """An upload limit in brackets that lets nothing through."""
 
-_ACCESS = re.compile(r"(?P<group>.+)-\d+ (?P<way>up|down)")
-
 
 def sentences(results: Source, point: Point | None = None) -> list[str]:
     """What held the runs of a point up, or those of all points, the most telling first.
@@ -89,7 +82,7 @@ def facts(results: Source, point: Point | None = None) -> list[Fact]:
     """The same with their numbers."""
     runs = None if point is None else [run.run for run in point.runs]
     return [
-        *_outcomes(_rows(results, "runs", runs)),
+        *_outcomes(rows_of(results, "runs", runs)),
         *_swarms(results, runs),
         *_disks(results, runs),
         *_links(results, runs),
@@ -127,34 +120,6 @@ def _difference(found: Sequence[Fact | None]) -> float:
     return (max(values) - min(values)) / largest if largest > 0 else 0.0
 
 
-def bufferbloat(results: Source, points: Sequence[Point]) -> list[str]:
-    """Each line in which packets waited long at some of the points, and what mends it."""
-    waits: dict[str, list[tuple[float, float, Point]]] = {}
-    for point in points:
-        for kind, used, wait_s in _waits(results, [run.run for run in point.runs]):
-            if wait_s >= BLOATED_S:
-                waits.setdefault(kind, []).append((wait_s, used, point))
-    found = []
-    for kind, cases in waits.items():
-        wait_s, used, point = max(cases, key=lambda case: case[0])
-        at = f" at {point.label}" if len(points) > 1 else ""
-        more = f" It is so at {len(cases)} of {len(points)} points." if len(cases) > 1 else ""
-        found.append(
-            f"Bufferbloat{at}: packets waited {_milliseconds(wait_s)} on average in the queue of "
-            f"{kind}, which carried {_per_cent(used)} of what it could.{more} A smaller queue, "
-            "FQ-CoDel, or a limit below the rate of the line mends it."
-        )
-    return found
-
-
-def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None:
-    rows = source.table(results, name)
-    if rows is None or runs is None:
-        return rows
-    rows = rows.filter(pa.array(np.isin(source.integers(rows, "run"), runs), type=pa.bool_()))
-    return rows if rows.num_rows else None
-
-
 _ENDS = (
     ("failed", "failed"),
     ("undelivered", "did not deliver everything"),
@@ -178,7 +143,7 @@ def _outcomes(rows: pa.Table | None) -> Iterator[Fact]:
 
 
 def _swarms(results: Source, runs: list[int] | None) -> Iterator[Fact]:
-    rows = _rows(results, "populations", runs)
+    rows = rows_of(results, "populations", runs)
     if rows is None:
         return
     names = source.distinct(rows, "swarm")
@@ -199,7 +164,7 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
         limit = _limit(results, runs, swarm, str(name))
         limited = _share(own, "limited_share", "needed_s")
         if limited >= TELLING:
-            text = f"the upload limit of {name}{limit} was used up {_per_cent(limited)} of the time"
+            text = f"the upload limit of {name}{limit} was used up {per_cent(limited)} of the time"
             says = f"{text} that somebody still downloaded."
             found.append(_of_time(f"{name}: upload limit used up", limited, says))
         idle = _share(own, "idle_share", "needed_s")
@@ -207,22 +172,20 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
             says = f"{name} was not allowed to upload{limit}."
             found.append(_of_time(f"{name}: not allowed to upload", 1.0, says))
         elif idle >= TELLING:
-            text = (
-                f"{name} had nothing to upload {_per_cent(idle)} of the time that leechers waited"
-            )
+            text = f"{name} had nothing to upload {per_cent(idle)} of the time that leechers waited"
             says = f"{text}: no request was there, and nothing was on its way."
             found.append(_of_time(f"{name}: nothing to upload", idle, says))
         for column, what in _WAITS.items():
             share = _share(own, column, "downloading_s")
             if share >= TELLING:
-                says = f"{_per_cent(share)} of their time, {name} {what}."
+                says = f"{per_cent(share)} of their time, {name} {what}."
                 found.append(_of_time(f"{name}: {_WAITING[column]}", share, says))
     yield from sorted(found, key=lambda fact: -fact.value)
     yield from _bytes(rows, roles)
 
 
 def _of_time(what: str, share: float, says: str) -> Fact:
-    return Fact(what, share, _per_cent(share), says, share=True)
+    return Fact(what, share, per_cent(share), says, share=True)
 
 
 def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
@@ -231,13 +194,13 @@ def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
     if up.sum() > 0:
         saved = up[roles == "leecher"].sum() / up.sum()
         says = (
-            f"leechers uploaded {_per_cent(saved)} of all that was uploaded, "
-            f"seeds {_per_cent(1 - saved)}."
+            f"leechers uploaded {per_cent(saved)} of all that was uploaded, "
+            f"seeds {per_cent(1 - saved)}."
         )
         yield _of_time("share of the upload that leechers sent", float(saved), says)
     wasted = source.numbers(rows, "wasted_bytes").sum() / max(down.sum(), 1.0)
     if wasted >= TELLING:
-        says = f"{_per_cent(wasted)} of what was downloaded was there already, or given up."
+        says = f"{per_cent(wasted)} of what was downloaded was there already, or given up."
         yield _of_time("downloaded twice, or given up", float(wasted), says)
     peers = source.numbers(rows, "peers").sum()
     timeouts = source.numbers(rows, "timeouts").sum() / max(peers, 1.0)
@@ -257,27 +220,22 @@ def _share(rows: pa.Table, column: str, of: str) -> float:
 def _limit(results: Source, runs: list[int] | None, swarm: str, population: str) -> str:
     """The upload limit in brackets, where all of these runs have the same all the time."""
     path = f"workloads.{swarm}.populations.{population}.upload"
-    if any(change.get("change") == path for change in _table(results.study, "timeline").values()):
+    if any(change.get("change") == path for change in table_of(results.study, "timeline").values()):
         return ""
-    rows = _rows(results, "runs", runs)
+    rows = rows_of(results, "runs", runs)
     if rows is not None and path in rows.column_names and path not in RUN_COLUMNS:
         values = set(rows.column(path).to_pylist())
         return f" ({values.pop()})" if len(values) == 1 else ""
     place: Any = results.study
     for key in ("workloads", swarm, "populations", population):
-        place = _table(place, key)
+        place = table_of(place, key)
     upload = place.get("upload")
     return f" ({upload})" if isinstance(upload, str) and upload != "unlimited" else ""
 
 
-def _table(content: Any, key: str) -> Mapping[str, Any]:
-    found = content.get(key) if isinstance(content, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
 def _disks(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     """How busy the disk of each content server was, and what it read for what was sent."""
-    rows = _rows(results, "origins", runs)
+    rows = rows_of(results, "origins", runs)
     if rows is None:
         return
     for name in source.distinct(rows, "origin"):
@@ -292,64 +250,24 @@ def _disks(results: Source, runs: list[int] | None) -> Iterator[Fact]:
         )
         did = f"it read {read} MB/s for {sent} MB/s that the server sent."
         often = "all the time ({})" if busy >= BUSY else "{} of the time"
-        says = f"The disk of {name} was busy {often.format(_per_cent(busy))}: {did}"
+        says = f"The disk of {name} was busy {often.format(per_cent(busy))}: {did}"
         yield _of_time(f"Disk of {name}: busy", busy, says)
 
 
 def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     """The busiest link: access lines of a group together, shared links one by one."""
-    found = list(_waits(results, runs))
+    found = list(waits(results, runs))
     if not found:
         return
     kind, used, wait_s = max(found, key=lambda each: each[1])
-    wait = f"packets waited {_milliseconds(wait_s)} for it on average"
-    carried = f"carried {_per_cent(used)} of what it could, and {wait}."
+    wait = f"packets waited {milliseconds(wait_s)} for it on average"
+    carried = f"carried {per_cent(used)} of what it could, and {wait}."
     says = f"No line was full all the time. The busiest, {kind}, {carried}"
     if used >= BUSY:
         says = f"{sentence(kind)} was full: it {carried}"
     line = kind.removeprefix("the ")
-    yield Fact("Busiest line: used", used, _per_cent(used), says, line, share=True)
+    yield Fact("Busiest line: used", used, per_cent(used), says, line, share=True)
     for kind, _, wait_s in found:
         if wait_s >= BLOATED_S / 10:
             name = f"Packets waited for {kind}"
-            yield Fact(name, wait_s, _milliseconds(wait_s), "")
-
-
-def _waits(results: Source, runs: list[int] | None) -> Iterator[tuple[str, float, float]]:
-    """Of each kind of link its share that was used, and the mean wait of its packets in seconds."""
-    rows = _rows(results, "links", runs)
-    if rows is None:
-        return
-    names, used = source.strings(rows, "link"), source.numbers(rows, "utilisation")
-    waits, packets = source.numbers(rows, "mean_queue_delay_s"), source.numbers(rows, "packets")
-    groups = _table(_table(results.study, "network"), "groups")
-    kinds = np.asarray([_kind(str(name), groups) for name in names], dtype=object)
-    for kind in dict.fromkeys(kinds.tolist()):
-        chosen = (kinds == kind) & ~np.isnan(used)
-        if chosen.any():
-            waited = chosen & ~np.isnan(waits) & (packets > 0)
-            wait = np.average(waits[waited], weights=packets[waited]) if waited.any() else 0.0
-            yield str(kind), float(used[chosen].mean()), float(wait)
-
-
-def _kind(link: str, groups: Mapping[str, Any]) -> str:
-    """What a link is called: those of the hosts of a group are one."""
-    match = _ACCESS.fullmatch(link)
-    if match is None or match["group"] not in groups:
-        return f"the link {link}"
-    hosts = _table(groups, match["group"]).get("hosts", 1)
-    each = "of each of " if isinstance(hosts, int) and hosts > 1 else "of "
-    return f"the {match['way']}link {each}{match['group']}"
-
-
-def _per_cent(share: float) -> str:
-    per_cent = 100 * share
-    if 99 < per_cent < 100 or 0 < per_cent < 1:
-        return f"{number(per_cent, 1)} %"
-    return f"{number(per_cent, 0)} %"
-
-
-def _milliseconds(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{number(seconds, 1)} s"
-    return f"{number(1e3 * seconds, 0 if seconds >= 0.01 else 1)} ms"
+            yield Fact(name, wait_s, milliseconds(wait_s), "")
