@@ -383,12 +383,13 @@ entry.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
 out.kept = dim();
 out.pressed = entry.getAttribute("aria-pressed");
 out.tools = document.querySelectorAll("button.tool").length;
-let text = null;
-URL.createObjectURL = (blob) => { blob.text().then((it) => { text = it; }); return "blob:x"; };
 HTMLAnchorElement.prototype.click = function () { out.file = this.download; };
+URL.createObjectURL = (blob) => {
+  blob.text().then((it) => { out.csv = it; document.title = JSON.stringify(out); });
+  return "blob:x";
+};
 const tools = [...document.querySelectorAll("button.tool")];
 tools.find((it) => it.textContent === "Table as CSV").click();
-setTimeout(() => { out.csv = text; document.title = JSON.stringify(out); }, 50);
 """
 
 
