@@ -14,7 +14,7 @@ from tests.docs.voice import Passage, markdown, plain
 import flashcrowd
 from flashcrowd.cli import app
 from flashcrowd.report import study_page
-from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Playback, Reasons, Table
+from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Playback, Table
 from flashcrowd.study import Study
 from flashcrowd.study.template import study_text
 
@@ -65,9 +65,6 @@ def _report(template: str) -> Iterator[Passage]:
 
 def _block(where: str, block: Block) -> Iterator[Passage]:
     match block:
-        case Reasons():
-            yield plain(where, block.lead)
-            yield from (plain(where, it) for it in block.items)
         case Facts():
             for name, text in block.items:
                 yield Passage(where, name, "heading")
