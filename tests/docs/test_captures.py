@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 WHOLE = (Path(__file__).parents[2] / "docs" / "captures.md").read_text(encoding="utf-8")
-PAGE, _REAL = WHOLE.split("## Of real programs")
+PAGE, _REAL = WHOLE.split("## Captures of real programs")
 """The rest takes its time, in tests/emulation/test_taps.py."""
 
 

@@ -93,7 +93,7 @@ def test_the_swarm_of_the_page_is_captured(tmp_path: Path, monkeypatch: pytest.M
     (study,) = re.findall(r"<!-- file: homes.toml -->\n```toml\n(.*?)```", page, re.S)
     (tmp_path / "homes.toml").write_text(study)
     monkeypatch.chdir(tmp_path)
-    _, real = page.split("## Of real programs")
+    _, real = page.split("## Captures of real programs")
     (commands,) = re.findall(r"```sh\n(.*?)```", real, re.S)
     for command in commands.splitlines():
         assert _status(command.split()[1:]) == 0

@@ -83,7 +83,7 @@ def test_a_column_of_more_than_600_seconds_is_read_in_minutes(
     values: tuple[float, ...], expected: tuple[str, float]
 ) -> None:
     assert wording.readable("s", values) == pytest.approx(expected)
-    assert wording.readable("ms", values) == ("ms", 1.0)
+    assert wording.readable("kB/s", values) == ("kB/s", 1.0)
 
 
 def test_a_sentence_has_minutes_instead_of_thousands_of_seconds() -> None:
