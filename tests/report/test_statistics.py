@@ -128,3 +128,12 @@ def test_a_small_paired_ratio_agrees_with_the_delta_method() -> None:
 def test_nothing_to_compare_gives_nothing() -> None:
     assert difference({}, {1: 1.0}) is None
     assert difference({1: 1.0}, {1: 0.0}, relative=True) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", [0, 100], ids=["in pairs", "apart"])
+def test_a_base_that_is_nothing_in_some_runs_has_no_ratio(seed: int) -> None:
+    base = dict(enumerate([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0]))
+    more = {seed + run: 1.0 + run for run in range(8)}
+    assert difference(more, base, relative=True) is None
+    assert difference(more, base) is not None

@@ -112,7 +112,8 @@ def difference(
 
     Returns:
         The estimate, `n` being the number of pairs (or the smaller of the two numbers of runs),
-        or ``None`` if one side is empty or the mean of `base` is zero.
+        or ``None`` if one side is empty. A ratio is also ``None`` if a run of `base` is zero: the
+        mean of resampled runs could be zero, too.
     """
     shared = [seed for seed in values if seed in base]
     if shared:
@@ -124,7 +125,7 @@ def difference(
 
 def _paired(values: Sequence[float], base: Sequence[float], relative: bool) -> Estimate | None:
     x, b = _clean(values), _clean(base)
-    if relative and b.mean() == 0:
+    if relative and _may_vanish(b):
         return None
     statistic = _ratio if relative else _minus
     centre = float(statistic(x, b))
@@ -136,7 +137,7 @@ def _paired(values: Sequence[float], base: Sequence[float], relative: bool) -> E
 
 def _unpaired(values: Sequence[float], base: Sequence[float], relative: bool) -> Estimate | None:
     x, b = _clean(values), _clean(base)
-    if relative and b.mean() == 0:
+    if relative and _may_vanish(b):
         return None
     statistic = _ratio if relative else _minus
     centre, scale = float(statistic(x, b)), float(b.mean()) if relative else 1.0
@@ -153,6 +154,11 @@ def _unpaired(values: Sequence[float], base: Sequence[float], relative: bool) ->
         low, high = centre - half, centre + half
     extremes = (x.min() - b.max()) / scale, (x.max() - b.min()) / scale
     return Estimate(centre, low, high, n, float(extremes[0]), float(extremes[1]))
+
+
+def _may_vanish(base: np.ndarray) -> bool:
+    """Whether the mean of resampled runs may be zero: then no ratio to it has an interval."""
+    return bool((base == 0).any())
 
 
 def _mean(x: np.ndarray, axis: int = -1) -> np.ndarray:
