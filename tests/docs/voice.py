@@ -37,7 +37,7 @@ class Passage:
 
     Attributes:
         where: its line in a file, or the name of an option.
-        kind: ``prose``, ``heading`` or ``cell``.
+        kind: ``prose``, ``heading``, ``cell``, or ``answer``, whose numbers are not counted.
     """
 
     where: str
@@ -135,12 +135,12 @@ def offences(passages: Iterable[Passage]) -> list[str]:
         sentences = list(passage.sentences())
         for sentence in sentences:
             found += _unused(sentence)
-        if passage.kind == "prose":
+        if passage.kind in {"prose", "answer"}:
             said += sentences
         elif passage.kind == "cell" and len(passage.text) > limits["cell"]:
             found.append(f"{passage.where}: a cell of {len(passage.text)} characters")
     for sentence in said:
-        if (count := numbers(sentence.text)) > limits["numbers"]:
+        if sentence.kind == "prose" and (count := numbers(sentence.text)) > limits["numbers"]:
             found.append(f"{sentence.where}: {count} numbers: {sentence.text}")
     return [*found, *_lengths(said)]
 

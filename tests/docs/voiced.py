@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from tests.docs.voice import Passage, markdown, plain
 import flashcrowd
 from flashcrowd.cli import app
 from flashcrowd.report import study_page
-from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Playback, Table
+from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Playback, Table, Text
 from flashcrowd.study import Study
 from flashcrowd.study.template import study_text
 
@@ -59,7 +60,10 @@ def _report(template: str) -> Iterator[Passage]:
     for section in page.sections:
         yield Passage(section.slug, section.title, "heading")
         for block in section.blocks:
-            yield from _block(section.slug, block)
+            if section.slug == "answer" and isinstance(block, Text):
+                yield replace(plain(section.slug, block.text), kind="answer")
+            else:
+                yield from _block(section.slug, block)
     yield plain("foot", page.foot)
 
 

@@ -35,7 +35,7 @@ def _shown(results: Any, width: int = 120) -> str:
 
 def test_it_says_what_was_run(page: str) -> None:
     assert "<h1>Latency and loss in a small crowd</h1>" in page
-    assert "6 points (3 of RTT × 2 of loss), 36 runs in all" in page
+    assert "6 points: 3 of RTT × 2 of loss. 36 runs in all" in page
     assert "flashcrowd 0.1.0, commit 0123abc" in page
 
 
@@ -179,7 +179,7 @@ def test_a_study_without_sweep_has_a_report(tmp_path: Path, swarm: Swarm) -> Non
     results = swarm(rtts_ms=(0,), losses=("0 %",), repeats=3)
     results.tables["runs"] = results.tables["runs"].drop_columns(["network.rtt", "network.loss"])
     text = write(results, tmp_path).read_text(encoding="utf-8")
-    assert "1 point, 3 runs in all" in text
+    assert "1 point. 3 runs in all" in text
 
 
 def test_the_summary_has_means_changes_and_what_went_wrong(swarm: Swarm) -> None:

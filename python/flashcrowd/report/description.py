@@ -33,11 +33,11 @@ def title(study: Mapping[str, Any]) -> str:
 
 
 def lead(points: Points) -> str:
-    """One sentence on the size of the study."""
+    """The size of the study: its points, then its runs."""
     swept = [axis for axis in points.axes if len(axis.levels) > 1]
     product = " × ".join(f"{len(axis.levels)} of {axis.name}" for axis in swept)
-    what = wording.count(len(points.points), "point") + (f" ({product})" if swept else "")
-    return f"{what}, {wording.count(len(points.runs), 'run')} in all, {points.per_point()}."
+    what = wording.count(len(points.points), "point") + (f": {product}" if swept else "")
+    return f"{what}. {wording.count(len(points.runs), 'run')} in all, {points.per_point()}."
 
 
 def question(study: Mapping[str, Any]) -> str:

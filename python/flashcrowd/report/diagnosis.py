@@ -102,7 +102,7 @@ def table(results: Source, points: Sequence[Point]) -> Table | None:
     rows = [[name, *(_cell(of.get(name)) for of in found)] for name in names]
     same = " The largest difference comes first." if len(points) > 1 else ""
     caption = (
-        "What held the runs up: means over the runs of a point. Shares of a time are of that in "
+        "Each cell is the mean over the runs of a point. A share of time is a share of the time in "
         f"which peers waited.{same} –: too little to matter."
     )
     heads = [point.label for point in points] if len(points) > 1 else ["all runs"]

@@ -9,9 +9,9 @@ from flashcrowd.diagram import describe, draw
 from flashcrowd.report.blocks import Figure, Svg
 
 _CAPTION = (
-    "The network of the study, as the file describes it: groups of hosts with their lines, what "
-    "lies between them, and what each does in which workload; where there is one, the map with the "
-    "edges that packets cross, and who comes when. Lines are thicker where the line up is faster."
+    "The network of the study, as the file describes it: groups of hosts with their lines, the "
+    "links between them, and the workloads of each group. A study with a map also has the edges "
+    "that packets cross, and the arrivals. Lines are thicker where the line up is faster."
 )
 
 
