@@ -102,15 +102,16 @@ METRICS = (
     ),
     Metric(
         "network throughput", "origin", "MB/s",
-        "What the server handed to its clients' sockets, or a seed with a disk sent, over time.",
+        "Bytes that the server wrote to sockets, or a seed with a disk sent, per second.",
         many=False, better="more",
     ),
     Metric(
-        "disk throughput", "origin", "MB/s", "What the server read from its disk, over time.",
+        "disk throughput", "origin", "MB/s",
+        "Bytes that the server read from its disk, per second.",
         many=False, better="less",
     ),
     Metric(
-        "miss ratio", "origin", "%", "What the server read, as a share of what it sent.",
+        "miss ratio", "origin", "%", "Bytes that the server read, as a share of those it sent.",
         many=False, better="less", matters=_LOST,
     ),
     Metric(
@@ -118,7 +119,7 @@ METRICS = (
         many=False, better="less", matters=_LOST, most=100.0,
     ),
     Metric(
-        "disk cost", "origin", "units", "What the requests to the disk cost, in units of `price`.",
+        "disk cost", "origin", "units", "Price of all requests to the disk, in units of `price`.",
         many=False, better="less",
     ),
     Metric(

@@ -183,7 +183,7 @@ def test_a_study_with_a_trace_from_file_to_report(
 ) -> None:
     path = folder / "phone.toml"
     path.write_text(PHONE.format(access='up = "1 Mbit/s", down = { file = "bursts" }'))
-    assert status("check", str(path)) == 0
+    assert status("check", str(path), "--all") == 0
     checked = capsys.readouterr().out
     assert 'capacity = "opportunities 10 10 10 10 10 11 40 40 400"' in checked
     assert status("draw", str(path)) == 0
@@ -194,7 +194,7 @@ def test_a_study_with_a_trace_from_file_to_report(
     assert status("run", str(path), "--out", str(out)) == 0
     assert status("report", str(out)) == 0
     page = (out / "report.html").read_text()
-    assert "What links could have carried" in page
+    assert "Capacity of the links by their traces" in page
     assert (out / "figures" / "capacity.svg").exists()
     transfers = pl.read_parquet(out / "tables" / "transfers.parquet")
     [time] = (transfers["end_s"] - transfers["start_s"]).to_list()

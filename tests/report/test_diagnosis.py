@@ -58,7 +58,7 @@ def test_a_used_up_limit_is_named_with_its_value_and_its_share() -> None:
     rows = [population(0, "seed", limited_share=0.97, idle_share=0.01)]
     (text,) = sentences(known(swarm("100 kB/s"), populations=rows))
     assert text == (
-        "The upload limit of seed (100 kB/s) was used up 97 % of the time that somebody still "
+        "The upload limit of seed (100 kB/s) was used up 97 % of the time in which a peer still "
         "downloaded."
     )
 
@@ -163,7 +163,7 @@ def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said(
     both = points.points_of(made).points
     (text,) = waits.bufferbloat(made, both)
     assert text.startswith("Bufferbloat at RTT 400 ms: packets waited 1.5 s on average")
-    assert "carried 87 % of what it could" in text
+    assert "carried 87 % of its capacity" in text
     assert "FQ-CoDel" in text
     assert waits.bufferbloat(made, both[:1]) == []
 

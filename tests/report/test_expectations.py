@@ -53,7 +53,7 @@ def test_a_bound_that_every_interval_keeps_is_kept(swarm: Callable) -> None:
 def test_a_bound_that_an_interval_breaks_is_broken(swarm: Callable) -> None:
     found = judge(expecting(swarm(), measure="mean download time", below="525 s"))
     assert outcomes(found)[:3] == ["kept", "undecided", "broken"]
-    assert found[1].why == "the bound lies inside of the interval"
+    assert found[1].why == "the bound is inside the interval"
     assert overall(found) == "broken"
 
 
@@ -145,7 +145,7 @@ def test_page_and_terminal_show_it(swarm: Callable) -> None:
     with console.capture() as shown:
         console.print(expectations.summary(judge(source)))
     assert "Expectations: " in shown.get()
-    assert "undecided: the bound lies inside of the interval" in shown.get()
+    assert "undecided: the bound is inside the interval" in shown.get()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def method(comparison: Pairs) -> str:
     margin, level = 100 * comparison.margin, 100 * comparison.level
     return (
         f"Equivalent within {margin:.3g} %: two one-sided tests at the level of {level:.3g} % each "
-        f"show that the ratio of the means lies between {1 - comparison.margin:.4g} and "
+        f"show that the ratio of the means is between {1 - comparison.margin:.4g} and "
         f"{1 + comparison.margin:.4g}. Different: that is not shown, and the 95 % interval of the "
         "difference is without zero. Undecided: neither; more repeats would tell. Each point and "
         "measure is tested for itself: of twenty that do not differ, one may be called different."

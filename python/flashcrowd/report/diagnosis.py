@@ -165,7 +165,7 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
         limited = _share(own, "limited_share", "needed_s")
         if limited >= TELLING:
             text = f"the upload limit of {name}{limit} was used up {per_cent(limited)} of the time"
-            says = f"{text} that somebody still downloaded."
+            says = f"{text} in which a peer still downloaded."
             found.append(_of_time(f"{name}: upload limit used up", limited, says))
         idle = _share(own, "idle_share", "needed_s")
         if _NOTHING.match(limit):

@@ -157,6 +157,6 @@ def _otherwise(programs: pa.Table) -> Table:
     rows = _together(
         [population or "tracker", *rest] for population, *rest in dict.fromkeys(values)
     )
-    caption = "What the study asks, and a program does in another way."
+    caption = "Settings that a program does not follow as the study asks."
     words = frozenset(range(len(columns)))
     return Table(list(columns), rows, caption, words, folded=len(rows) > _MOST_ROWS)

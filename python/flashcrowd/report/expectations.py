@@ -225,7 +225,7 @@ def _outcome(found: Estimate | None, limits: Mapping[str, float]) -> tuple[Outco
         return "kept", ""
     if found.low >= most or found.high <= least:
         return "broken", ""
-    return "undecided", "the bound lies inside of the interval"
+    return "undecided", "the bound is inside the interval"
 
 
 def _says(measure: str, given: Mapping[str, str], base: Baseline | None) -> str:
@@ -277,7 +277,7 @@ def table(judged: Sequence[Judged]) -> Table:
     ]  # fmt: skip
     caption = (
         f"{sentence(judged)} Kept: the whole 95 % interval keeps it; broken: the whole interval "
-        "breaks it; undecided: the bound lies inside, or runs did not end as planned."
+        "breaks it; undecided: the bound is inside, or runs did not end as planned."
     )
     header = ["expectation", "what is expected", "point", "found", "outcome"]
     return Table(header, rows, caption, frozenset({0, 1, 2, 4}), folded=len(rows) > 25)

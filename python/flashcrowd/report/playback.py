@@ -68,7 +68,7 @@ def playback(results: Source, points: Points, slug: str = "playback") -> Playbac
     column = "a piece" if shared == 1 else f"up to {shared} pieces next to each other"
     left_out = f"; {hidden} more are left out, for the page's weight" if hidden else ""
     caption = _CAPTION.format(column=column, left_out=left_out)
-    alt = f"Playback of who has which pieces, {len(shown)} run{'' if len(shown) == 1 else 's'}"
+    alt = f"Playback of the pieces of each peer, {len(shown)} run{'' if len(shown) == 1 else 's'}"
     text = json.dumps({"runs": shown}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Playback(slug, text, caption, alt)
 

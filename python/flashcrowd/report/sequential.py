@@ -111,11 +111,11 @@ def words(looks: Looks) -> str:
     """How the intervals are made, for the foot of a page."""
     schedule = looks.schedule
     return (
-        f"This study was to be repeated until half the width of the headline's intervals is at "
-        f"most {100 * looks.until:.3g} % of the mean, looked at after {_few(schedule)} runs of a "
-        f"point. So that stopping early does not flatter it, intervals of measures hold at all "
-        f"{len(schedule)} looks together (repeated confidence intervals: Student's t at the level "
-        f"of {100 * level(looks):.4g} % at each look)."
+        f"This study repeats until half the width of the headline's intervals is at most "
+        f"{100 * looks.until:.3g} % of the mean. It checks after {_few(schedule)} runs of a point. "
+        f"Early stops do not make the intervals too narrow: they hold at all {len(schedule)} "
+        f"checks together (repeated confidence intervals: Student's t at the level of "
+        f"{100 * level(looks):.4g} % at each check)."
     )
 
 

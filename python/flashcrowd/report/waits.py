@@ -38,7 +38,7 @@ def bufferbloat(results: Source, points: Sequence[Point]) -> list[str]:
         more = f" It is so at {len(cases)} of {len(points)} points." if len(cases) > 1 else ""
         said.append(
             f"Bufferbloat{at}: packets waited {milliseconds(wait_s)} on average in the queue of "
-            f"{kind}, which carried {per_cent(used)} of what it could.{more} A smaller queue, "
+            f"{kind}. The line carried {per_cent(used)} of its capacity.{more} A smaller queue, "
             "FQ-CoDel, or a limit below the rate of the line mends it."
         )
     return said

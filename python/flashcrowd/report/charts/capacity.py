@@ -45,10 +45,10 @@ def figure(study: Mapping[str, Any]) -> Figure | None:
         "begins again at its end, or holds its last rate where the study says so"
     )  # fmt: skip
     caption = (
-        "What links could have carried, as their traces say, framing included: means of "
+        "Capacity of the links by their traces, framing included: means of "
         f"{_BINS} parts of a round. {means}. A trace {again}.{left_out}"
     )
-    return Figure(SLUG, svg, caption, "What links could have carried over time")
+    return Figure(SLUG, svg, caption, "Capacity of the links over time")
 
 
 def _curves(network: Mapping[str, Any]) -> Iterator[Curve]:
