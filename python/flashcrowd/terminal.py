@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from flashcrowd.errors import visible
 
@@ -110,6 +110,16 @@ def _screen() -> type[Console]:
     from rich.segment import Segment
 
     class Screen(Console):
+        @property
+        def file(self) -> IO[str]:
+            # While a display is live, rich has proxies for the streams and takes off those alone.
+            file = super().file
+            return file.rich_proxied_file if type(file) is Plain else file
+
+        @file.setter
+        def file(self, new_file: IO[str]) -> None:
+            self._file = new_file
+
         def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
             for segment in super().render(renderable, options):
                 if segment.control or (said := plain(segment.text)) == segment.text:

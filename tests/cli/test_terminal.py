@@ -85,6 +85,21 @@ def test_a_bar_that_is_drawn_again() -> None:
     assert "\x1b[2J" not in stream.getvalue()
 
 
+def test_a_bar_on_the_streams_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with terminal.guarded():
+        made = terminal.console(stderr=True, force_terminal=True, width=100)
+        # While it is there, rich has proxies for both streams.
+        with Progress(console=made) as progress:
+            progress.add_task(BAD, total=3)
+            print(BAD)
+    assert "\x1b[2K" in stream.getvalue()
+    assert "u001b[2K" not in stream.getvalue()
+    assert not _left(terminal._OWN.sub("", stream.getvalue()))
+
+
 def test_there_is_one_maker_of_consoles() -> None:
     home = Path(terminal.__file__).parent
     makers = {
