@@ -10,6 +10,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from flashcrowd.report.canvas import Canvas
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number of every figure that a test draws is inside its panel."""
+    draw = Canvas._text
+
+    def text(canvas: Canvas, *how: Any) -> str:
+        for line in canvas._series:
+            low, high = sorted(line.panel.get_ylim())
+            least, most = line.panel.get_xlim()
+            for x, y in zip(line.x, line.y, strict=True):
+                beside = isinstance(x, int | float) and not least <= x <= most
+                drawn = np.isfinite(y) and not (line.panel.get_yscale() == "log" and y <= 0)
+                room = 1e-9 * max(abs(low), abs(high))
+                assert beside or not drawn or low - room <= y <= high + room, (line.name, x, y)
+        return draw(canvas, *how)
+
+    monkeypatch.setattr(Canvas, "_text", text)
+
 
 @dataclass
 class Synthetic:

@@ -100,7 +100,8 @@ class Canvas:
         """The drawing with logarithmic ordinates; as it was afterwards."""
         limits = [panel.get_ylim() for panel in self.panels]
         for panel in self.panels:
-            values = [float(y) for each in self._series if each.panel is panel for y in each.y]
+            together = panel.get_shared_y_axes().get_siblings(panel)
+            values = [float(y) for each in self._series if each.panel in together for y in each.y]
             logarithmic(panel, min(values, default=1.0), max(values, default=10.0))
         text = self._text(width)
         for panel, (bottom, top) in zip(self.panels, limits, strict=True):

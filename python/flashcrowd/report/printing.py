@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -86,13 +86,26 @@ def asked(form: str, width: str = "", font: str = "") -> Printing:
     if form not in FORMATS:
         raise UnitError(f"a format: {one_of(FORMATS)}", key="figures")
     inches = _inches(width) if width else None
-    if font and form != "svg":
-        try:
-            font_manager.findfont(font, fallback_to_default=False)
-        except ValueError:
-            says = "the name of a font of this machine, as fc-list prints it"
-            raise UnitError(says, key="font") from None
+    if font and form != "svg" and not (_has(font) or _rescanned(font)):
+        raise UnitError("the name of a font of this machine, as fc-list prints it", key="font")
     return Printing(form, inches, font)
+
+
+def _has(font: str) -> bool:
+    try:
+        font_manager.findfont(font, fallback_to_default=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _rescanned(font: str) -> bool:
+    """Whether the machine has the font since matplotlib last listed its fonts."""
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    for path in set(font_manager.findSystemFonts()) - known:
+        with suppress(OSError, RuntimeError):  # a file that is no font, or of a kind not read
+            font_manager.fontManager.addfont(path)
+    return _has(font)
 
 
 def _inches(text: str) -> float:

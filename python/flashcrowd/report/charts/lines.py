@@ -91,6 +91,10 @@ def line_figure(
                 panel.tick_params(labelbottom=True)
             if number % columns == 0:
                 panel.set_ylabel(frame.y)
+        if not frame.share:
+            # Panels share their ordinate: a limit that is set ends its growth for all of them.
+            for panel in drawing.panels:
+                panel.set_ylim(bottom=0)
         if plan.along is not None:
             key(drawing, points.axes[plan.along].name, columns=6)
         svg = drawing.svg(logarithmic=not frame.share)
@@ -153,8 +157,6 @@ def _panel(
     if frame.share:
         panel.set_ylim(0, 1.03)
         per_cent(panel)
-    else:
-        panel.set_ylim(bottom=0)
 
 
 def _marks(panel: Axes, marks: Sequence[tuple[float, str]]) -> None:
