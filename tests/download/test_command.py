@@ -72,7 +72,7 @@ def test_quiet_says_nothing(tmp_path, capsys):
         (["http://host/.."], "has no name for a file"),
         (["http://host/a%2Fb"], "has no name for a file"),
         (["http://host/x", "-o", "{folder}"], "is a folder; name a file in it with -o"),
-        (["http://host/x", "-o", "{folder}/no/x"], "is no folder; make it, or name another -o"),
+        (["http://host/x", "-o", "{folder}/no/x"], "is no folder; make it, or name another one"),
         (["http://host/x", "-o", "{folder}/there"], "is there already; --overwrite replaces it"),
         (["http://host/x", "-o", "{folder}/" + "x" * 300], "name another place with -o"),
         (["http://host/x", "-o", "{folder}/" + "x" * 250], "name another place with -o"),

@@ -1,8 +1,10 @@
 import tomllib
+from pathlib import Path
 
 import pytest
 from tests.study import mistakes
 
+from flashcrowd import catalogue
 from flashcrowd.errors import StudyError, is_plain
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
@@ -194,3 +196,13 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
     (tmp_path / "wide.toml").write_text("format = 1", encoding="utf-16")
     with pytest.raises(StudyError, match="it looks like UTF-16; save it as UTF-8"):
         Study.load(tmp_path / "wide.toml")
+
+
+def test_a_study_that_ships_is_offered_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"init --template latency. writes the one that ships"):
+        Study.load(tmp_path / "latency.toml")
+    with pytest.raises(StudyError) as found:
+        Study.load(tmp_path / "mine.toml")
+    assert "--template" not in str(found.value)
+    with pytest.raises(StudyError, match=r"set .report.headline. in the study file"):
+        Study.load(catalogue.STUDIES / "latency.toml", set={"report.headline": ["ping"]})

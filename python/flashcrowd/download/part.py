@@ -397,5 +397,5 @@ def _unwritable(path: Path, error: OSError | ValueError, kept: bool = True) -> F
     if error.errno == errno.ELOOP:
         return Local(f"{path}: is a symbolic link; remove it, or name another -o")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return Local(f"{path.parent}: is no folder; make it, or name another -o")
+        return Local(f"{path.parent}: is no folder; make it, or name another one (-d, -o)")
     return Local(f"{path}: {why}; name another place with -o")

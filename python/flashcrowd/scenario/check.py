@@ -86,7 +86,7 @@ def _hosts(sizes: Sizes) -> list[Problem]:
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
-    hint = "`flashcrowd check` says what the lines alone say; docs/too-big.md shrinks a crowd"
+    hint = 'divide players and origin by one number: see "Your crowd is too big" in the docs'
     return [Problem("network.groups", f"{total} hosts", TOO_MANY, hint)]
 
 

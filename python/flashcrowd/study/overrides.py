@@ -34,7 +34,7 @@ def overridden(
         segments = paths.parse(path)
         if segments is None or segments[0] not in (*ROOTS, *TOP):
             allowed = f"a dotted path that begins with one of {', '.join((*ROOTS, *TOP))}"
-            problems.append(Problem(path, shown(value), allowed, near(path, document)))
+            problems.append(Problem(path, shown(value), allowed, _hint(path, document)))
             continue
         found = [
             problem
@@ -47,6 +47,12 @@ def overridden(
             for axis in axes:
                 axis.pop(path, None)
     return {**given, "sweep": [axis for axis in axes if axis]}, problems
+
+
+def _hint(path: str, document: dict[str, Any]) -> str:
+    """What may have been meant, or where to set a path that only the file can set."""
+    hint = near(path, document)
+    return f"set `{path}` in the study file" if f'"{path}"' in hint else hint
 
 
 def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, Any]:

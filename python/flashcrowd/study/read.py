@@ -14,6 +14,8 @@ from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
 
+_STUDIES = Path(__file__).parents[1] / "studies"
+
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
@@ -26,13 +28,21 @@ def read_text(path: str | Path) -> str:
     try:
         return text_of(Path(path))
     except OSError as error:
-        problem = Problem(str(path), error.strerror or "unreadable", "a study file")
+        problem = Problem(str(path), error.strerror or "unreadable", "a study file", _shipped(path))
         raise StudyError([problem], str(path)) from None
     except UnicodeDecodeError as error:
         wide = error.object.startswith((b"\xff\xfe", b"\xfe\xff"))
         hint = "it looks like UTF-16; save it as UTF-8" if wide else ""
         problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML", hint)
         raise StudyError([problem], str(path)) from None
+
+
+def _shipped(path: str | Path) -> str:
+    """How to get a study that ships, if the name is one's and there is no such file."""
+    name, missing = Path(path).name, not Path(path).exists()
+    if not (missing and name.endswith(".toml") and (_STUDIES / name).is_file()):
+        return ""
+    return f"`flashcrowd init --template {name.removesuffix('.toml')}` writes the one that ships"
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:
