@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from cyclopts import App
 from tests.docs.promises import ROOT, pages
@@ -49,7 +51,8 @@ def helped(command: App, path: tuple[str, ...]) -> Iterator[Passage]:
 
 
 def _report(template: str) -> Iterator[Passage]:
-    with TemporaryDirectory() as folder:
+    # The report has the command in it, which is no text of ours.
+    with TemporaryDirectory() as folder, patch.object(sys, "argv", ["flashcrowd"]):
         study = Path(folder) / "study.toml"
         study.write_text(study_text(template, None, []), encoding="utf-8")
         short = Study.load(study, set=REPORTS[template], repeats=3)

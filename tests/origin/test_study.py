@@ -77,7 +77,7 @@ def test_downloads_are_those_that_began_in_the_window(results: Results) -> None:
 def test_the_page_tells_of_disk_and_downloads(results: Results, tmp_path: Path) -> None:
     page = write(results, tmp_path).read_text(encoding="utf-8")
     assert "The origin" in page
-    assert "The disk of origin was busy" in page
+    assert "Disk of origin: busy" in page
     assert "mean download time in T3" in page
     assert "mean residence (s)" in page
     assert "the most popular is number 0" in page

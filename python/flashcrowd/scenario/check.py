@@ -86,7 +86,7 @@ def _hosts(sizes: Sizes) -> list[Problem]:
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
-    hint = 'divide players and origin by one number: see "Your crowd is too big" in the docs'
+    hint = "divide players and origin by one number: docs/too-big.md shows how"
     return [Problem("network.groups", f"{total} hosts", TOO_MANY, hint)]
 
 
