@@ -67,6 +67,4 @@ def test_nothing_else_constructs_an_engine() -> None:
         if re.search(r"\bSimulator\b|_core\.(simulate|check_plan)\b", path.read_text())
     ]
     known = ("refusal", "registry", "simulation")
-    # What checks a plan, and what times a part of a run.
-    others = ["cli/check.py", "study/calibration.py"]
-    assert sorted(named) == sorted([*others, *(f"engines/{name}.py" for name in known)])
+    assert sorted(named) == [f"engines/{name}.py" for name in known]

@@ -13,8 +13,7 @@ from flashcrowd.amounts import duration, scaled
 from flashcrowd.cli import bound_text
 from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
-from flashcrowd.engines import Engine, PlanRejected, registry
-from flashcrowd.engines.simulation import Simulator
+from flashcrowd.engines import Engine, PlanRejected, Timed, registry
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
 from flashcrowd.scenario.check import TOO_MANY
@@ -76,7 +75,7 @@ def check(
     available = available_memory()
     wrong = problem(need, available)
     points, here = loaded.points(), None
-    if calibrate and isinstance(meant, Simulator):
+    if calibrate and isinstance(meant, Timed):
         here = calibrated(meant, points, need, loaded.seed)
     parts = [
         *_summary(loaded, all),

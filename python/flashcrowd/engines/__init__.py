@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from flashcrowd.errors import Cancelled, EngineError, EngineFault, PlanRejected
 from flashcrowd.need import Need
@@ -19,6 +19,7 @@ __all__ = [
     "Need",
     "PlanRejected",
     "RunHandle",
+    "Timed",
 ]
 
 
@@ -86,4 +87,13 @@ class Engine(Protocol):
 
     def build(self) -> Mapping[str, Any]:
         """What the engine's code is: `version`, `engine` (digest of sources), `commit`, …"""
+        ...
+
+
+@runtime_checkable
+class Timed(Engine, Protocol):
+    """An engine whose runs take as long as the machine needs, so that one tells of others."""
+
+    def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
+        """Seconds of one core that a run takes here; `None` if they are more than `most_s`."""
         ...

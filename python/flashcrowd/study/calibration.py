@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flashcrowd.catalogue import STUDIES
-from flashcrowd.engines import PlanRejected
-from flashcrowd.engines.simulation import Simulator
+from flashcrowd.engines import PlanRejected, Timed
 from flashcrowd.need import Need
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.point import Point
@@ -23,7 +22,7 @@ REFERENCE = "client-ablation"
 
 
 def calibrated(
-    engine: Simulator,
+    engine: Timed,
     points: Sequence[Point],
     need: StudyNeed,
     seed: int,
@@ -69,7 +68,7 @@ def calibrated(
     return replace(need, points=scaled)
 
 
-def _of_reference(engine: Simulator) -> float | None:
+def _of_reference(engine: Timed) -> float | None:
     point = Study.load(STUDIES / f"{REFERENCE}.toml").points()[0]
     plan = point.plan().to_json()
     try:

@@ -14,8 +14,6 @@ from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
 
-_STUDIES = Path(__file__).parents[1] / "studies"
-
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
@@ -39,8 +37,10 @@ def read_text(path: str | Path) -> str:
 
 def _shipped(path: str | Path) -> str:
     """How to get a study that ships, if the name is one's and there is no such file."""
+    from flashcrowd.catalogue import STUDIES  # late: it knows the engines, too
+
     name, missing = Path(path).name, not Path(path).exists()
-    if not (missing and name.endswith(".toml") and (_STUDIES / name).is_file()):
+    if not (missing and name.endswith(".toml") and (STUDIES / name).is_file()):
         return ""
     return f"`flashcrowd init --template {name.removesuffix('.toml')}` writes the one that ships"
 
