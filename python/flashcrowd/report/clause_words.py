@@ -9,6 +9,7 @@ from flashcrowd.report.clauses import Clause
 from flashcrowd.report.compared import in_each
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Axis
+from flashcrowd.report.waits import BLOATED_S
 
 MOST_WORDS = 45
 """Words of a sentence at most."""
@@ -67,15 +68,12 @@ def is_bufferbloat(clause: Clause) -> bool:
             for queue in queues
             if (after := queue.at(high)) and (before := queue.at(low))
         ]
-        if max(waits, default=0.0) < max(_BLOAT_MS, rise / 2):
+        if max(waits, default=0.0) < max(BLOATED_S * 1e3, rise / 2):
             return False
     return True
 
 
 _DELAYS = ("ping", "one-way delay", "round-trip time", "tail round-trip time")
-
-_BLOAT_MS = 100.0
-"""A queue in which packets wait so long on average disturbs calls (ITU-T G.114: 150 ms one way)."""
 
 
 def _words(clause: Clause, beside: Clause | None, names: int, inner: bool) -> str:
