@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from flashcrowd.autolimit import history
+from flashcrowd.autolimit.delays import HEAVY_NS
 from flashcrowd.report import page
 from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, key
@@ -96,7 +97,7 @@ def _lead(rows: _Rows) -> str:
     )
 
 
-_FREE_MS = 150.0
+_FREE_MS = HEAVY_NS / 1e6
 """Calls and games suffer from a longer delay (ITU-T G.114)."""
 
 _SELDOM = 0.05

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from flashcrowd.autolimit.probes.icmp import checksum
 from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
@@ -82,7 +83,7 @@ class Echo:
         padding = bytes(self.spec["size_bytes"] - LEAST_BYTES)
         body = struct.pack("!HHQ", self._identifier, number & 0xFFFF, number) + padding
         head = struct.pack(
-            "!BBH", _REQUEST, 0, _checksum(struct.pack("!BBH", _REQUEST, 0, 0) + body)
+            "!BBH", _REQUEST, 0, checksum(struct.pack("!BBH", _REQUEST, 0, 0) + body)
         )
         self.echoes.append((table.now(), None))
         with contextlib.suppress(OSError):
@@ -102,12 +103,3 @@ class Echo:
                 sent, known = self.echoes[number]
                 if known is None:
                     self.echoes[number] = (sent, now - age - sent)
-
-
-def _checksum(data: bytes) -> int:
-    """RFC 1071."""
-    words = struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1])
-    total = sum(words) + (data[-1] << 8 if len(data) % 2 else 0)
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF

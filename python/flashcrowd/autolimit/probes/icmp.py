@@ -42,7 +42,7 @@ class Icmp(Prober):
             self._sockets[family] = self._open(family)
         head = struct.pack("!BBHHH", _ECHO[family], 0, 0, self._identifier, number)
         # The kernel fills in the checksum, but for a raw socket of IPv4.
-        check = _checksum(head + _PAYLOAD).to_bytes(2, "big")
+        check = checksum(head + _PAYLOAD).to_bytes(2, "big")
         self._sockets[family].sendto(head[:2] + check + head[4:] + _PAYLOAD, (reflector.address, 0))
         return self._sockets[family]
 
@@ -78,8 +78,10 @@ class Icmp(Prober):
         return opened
 
 
-def _checksum(message: bytes) -> int:
-    """Of the Internet (RFC 1071)."""
-    total = sum(int.from_bytes(message[at : at + 2], "big") for at in range(0, len(message), 2))
-    total = (total >> 16) + (total & 0xFFFF)
-    return ~(total + (total >> 16)) & 0xFFFF
+def checksum(data: bytes) -> int:
+    """That of the Internet (RFC 1071)."""
+    words = struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1])
+    total = sum(words) + (data[-1] << 8 if len(data) % 2 else 0)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
