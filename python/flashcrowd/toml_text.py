@@ -11,6 +11,7 @@ from typing import Any
 
 DEEPEST = 50
 """So deep may tables and lists stand in each other. A study needs eight levels."""
+_TOO_LONG = 10**4300
 
 _KEY = r"""(?>[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _DEEP_KEY = re.compile(
@@ -23,7 +24,7 @@ class TooDeep(ValueError):
 
 
 class TooLong(ValueError):
-    """A whole number has more digits than Python takes."""
+    """A whole number has more digits than Python takes, or shows: one to base 16, 8 or 2."""
 
 
 def loads(text: str) -> dict[str, Any]:
@@ -44,17 +45,19 @@ def loads(text: str) -> dict[str, Any]:
         raise
     except ValueError:  # Python's limit for a whole number as text
         raise TooLong from None
-    if not _shallow(document):
-        raise TooDeep
+    _bounded(document)
     return document
 
 
-def _shallow(document: Any) -> bool:
-    """Whether nothing stands too deep in it; by levels, not by calls."""
+def _bounded(document: Any) -> None:
+    """Refuses what stands too deep in it, or is too long; by levels, not by calls."""
     level = [document]
     for _ in range(DEEPEST + 1):
         tables = (it.values() if isinstance(it, dict) else it for it in level)
-        level = [below for table in tables for below in table if isinstance(below, dict | list)]
+        values = [value for table in tables for value in table]
+        if any(isinstance(it, int) and abs(it) >= _TOO_LONG for it in values):
+            raise TooLong
+        level = [it for it in values if isinstance(it, dict | list)]
         if not level:
-            return True
-    return False
+            return
+    raise TooDeep

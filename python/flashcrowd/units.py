@@ -42,6 +42,8 @@ _OTHER_NUMBER = re.compile(
 )
 """A number with a base, an exponent or a comma, none of which a quantity has."""
 _MOST_EXPONENT = 30
+_LONGEST = 1000
+"""Characters of a quantity at most. Python refuses whole numbers of more than 4300 digits."""
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
@@ -124,6 +126,8 @@ class Quantity:
             raise UnitError(cls.phrase(), cls._number_hint(text))
         if not isinstance(text, str):
             raise UnitError(cls.phrase())
+        if len(text) > _LONGEST:
+            raise UnitError(cls.phrase(), f"a text of at most {_LONGEST} characters")
         match = _GRAMMAR.fullmatch(text)
         if match is None or _OTHER_NUMBER.match(text):
             raise UnitError(cls.phrase(), cls._spelling_hint(text))
@@ -402,6 +406,11 @@ class Size(Quantity):
         if cls._accepts(bare := f"{number} B"):
             return bare, str(cls.of(cls(bare).amount))
         return super()._readings(number)
+
+    @classmethod
+    def or_bytes(cls, text: str) -> Self:
+        """From a size, or a whole number of bytes without a unit, as command lines have it."""
+        return cls(f"{text} B" if text.isascii() and text.isdecimal() else text)
 
     @property
     def bytes(self) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flashcrowd import toml_text
+from flashcrowd.cli import main
 from flashcrowd.cli.values import assignment, assignments
 from flashcrowd.errors import StudyError
 from flashcrowd.study.read import parse_document
@@ -66,13 +67,41 @@ def test_deep_toml_is_refused_at_once(where: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [LONG, f"-{LONG}", f"[1, {LONG}]", f"{{ a = {LONG} }}", f"+{LONG}"]
+    "value",
+    [LONG, f"-{LONG}", f"[1, {LONG}]", f"{{ a = {LONG} }}", f"+{LONG}", f"0x{LONG}", f"[0x{LONG}]"],
 )
 def test_a_number_of_too_many_digits_is_refused(value: str) -> None:
     with pytest.raises(StudyError, match="whole numbers of at most 4300 digits") as caught:
         assignments([f"network.rtt={value}"])
     assert len(str(caught.value)) < 500
     assert "network.rtt" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["utp", "send", f"127.0.0.1:{LONG}"],
+        ["utp", "send", f"::1:{LONG}"],
+        ["utp", "send", "127.0.0.1", "--bytes", LONG],
+        ["utp", "send", "127.0.0.1", "--bytes", "99999999999999999999"],
+        ["utp", "send", "127.0.0.1", "--bitrate", f"{LONG} Mbit/s"],
+        ["utp", "send", "127.0.0.1", "--set", f"ledbat.target=0x{LONG}"],
+        ["serve", ".", "--memory", LONG],
+        ["serve", ".", "--listen", f"127.0.0.1:{LONG}"],
+        ["serve", ".", "--trial-disk", f"{LONG} ms, 40 MB/s"],
+        ["autolimit", "qbittorrent://127.0.0.1:1", "--line", f"up 0x{LONG} Mbit/s"],
+        ["autolimit", "qbittorrent://127.0.0.1:1", "--reflector", f"127.0.0.1:{LONG}"],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_a_long_number_is_refused_by_each_command(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHCROWD_AUTOLIMIT_PASSWORD", "x")
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "set_int_max_str_digits" not in "".join(capsys.readouterr())
 
 
 def test_what_only_looks_deep_is_read() -> None:

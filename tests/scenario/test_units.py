@@ -36,6 +36,16 @@ def test_a_text_prints_in_the_unit_it_was_written_in(kind: type[Quantity], numbe
     assert quantity.amount == Fraction(number) * kind.units[unit]
 
 
+@pytest.mark.parametrize(
+    "shape", ["{} ms", "1.{} ms", "0x{} B", "1e{} ms", "{},5 s", "-{} %", "{}"]
+)
+@pytest.mark.parametrize("kind", [*KINDS, Queue, Delay, Framing])
+def test_a_number_of_5000_digits_is_refused_in_our_words(kind: Any, shape: str):
+    with pytest.raises(UnitError) as caught:
+        kind(shape.format("9" * 5000))
+    assert len(str(caught.value)) < 500
+
+
 @given(st.sampled_from([*KINDS, Queue, Delay, Framing]), st.text(max_size=20))
 def test_any_text_is_read_or_refused_with_what_is_allowed(kind, text: str):
     try:

@@ -239,7 +239,7 @@ def _network(name: str, text: str) -> str:
 
 def _bytes(name: str, text: str) -> int:
     try:
-        return int(text) if text.isdecimal() else Size(text).bytes
+        return Size.or_bytes(text).bytes
     except UnitError as error:
         raise Unable(f"{name} {quoted(text)}: {error}") from None
 

@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import socket
 
-from flashcrowd.utp.place import written
+from flashcrowd.utp.place import port_number, written
 
 PORT = 8080
 """The port if none is given."""
@@ -33,12 +33,13 @@ def listening(text: str) -> list[str]:
             # A host alone, or an IPv6 address without a port.
             host, port = text, str(PORT)
     host = host.removeprefix("[").removesuffix("]")
-    if not (port.isascii() and port.isdecimal() and int(port) <= 65535):
+    number = port_number(port)
+    if number is None:
         raise ValueError(f"it is no {ALLOWED}")
     if not host:
-        return [written("::", int(port)), written("0.0.0.0", int(port))]
+        return [written("::", number), written("0.0.0.0", number)]
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ValueError(f"no such host is known ({why})") from None

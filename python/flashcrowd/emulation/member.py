@@ -21,6 +21,7 @@ from flashcrowd.emulation.card import card
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.signals import how_it_ended
+from flashcrowd.utp.place import port_number
 
 SECRET = "FLASHCROWD_SECRET"
 """The variable with the secret."""
@@ -39,9 +40,10 @@ def parsed(text: str) -> tuple[str, int]:
         BadAddress: it has none.
     """
     address, _, port = text.rpartition(":")
-    if not address or not port.isdecimal() or not 0 < int(port) < 65_536:
+    number = port_number(port)
+    if not address or not number:
         raise BadAddress(f"{text}: an address and a port are needed, as in 10.0.0.12:7000")
-    return address.strip("[]"), int(port)
+    return address.strip("[]"), number
 
 
 def line(connection: socket.socket) -> bytes:

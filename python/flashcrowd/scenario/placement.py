@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
@@ -97,7 +98,9 @@ def _is_line(name: str, network: Network) -> bool:
     """Whether the access line of a host is called so: "homes-2 up"."""
     host, _, way = name.rpartition(" ")
     group, _, number = host.rpartition("-")
-    if way not in ("up", "down") or group not in network.groups or not number.isdecimal():
+    if way not in ("up", "down") or group not in network.groups:
+        return False
+    if not re.fullmatch("[0-9]{1,9}", number):
         return False
     return 1 <= int(number) <= network.groups[group].hosts
 

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 from flashcrowd.errors import did_you_mean
 from flashcrowd.units import Size, UnitError, text_schema
 
-_PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
+_PACKETS = re.compile(r"\s*([+-]?[0-9]{1,18})\s*packets?\s*")
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 

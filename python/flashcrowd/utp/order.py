@@ -107,7 +107,7 @@ def _size(text: str | None, problems: list[Problem]) -> int | None:
     if text is None:
         return None
     try:
-        return int(text) if text.isdecimal() else Size(text).bytes
+        return Size.or_bytes(text).bytes
     except UnitError as error:
         problems.append(Problem("--bytes", text, error.allowed, error.hint))
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from dataclasses import dataclass
 
@@ -45,12 +46,13 @@ class Place:
             host, _, port = text.partition(":")
         elif ":" in text:
             _refuse_ambiguous(name, text)
-        if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        number = port_number(port)
+        if not host or number is None:
             raise _wrong(name, text)
-        if int(port) == 0:
+        if number == 0:
             hint = "port 0 lets `serve` take a free one, which it prints: send there"
             raise StudyError([Problem(name, text, PORTS, hint)], "command line")
-        return cls(host, int(port))
+        return cls(host, number)
 
     def resolve(self, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[str]:
         """Its addresses as the core takes them, the system's favourite first.
@@ -68,6 +70,12 @@ class Place:
         return list(dict.fromkeys(written(str(host), int(port)) for host, port, *_ in addresses))
 
 
+def port_number(text: str) -> int | None:
+    """A port, 0 to 65535; None for a text that is none, however long it is."""
+    digits = re.fullmatch("0*([0-9]{1,5})", text)
+    return int(digits[1]) if digits and int(digits[1]) <= 65535 else None
+
+
 def written(host: str, port: int) -> str:
     """An address with a port, IPv6 in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -76,7 +84,7 @@ def written(host: str, port: int) -> str:
 def _refuse_ambiguous(name: str, text: str) -> None:
     """`::1:5299` is an address, and hardly meant as one."""
     address, _, port = text.rpartition(":")
-    if port.isascii() and port.isdecimal() and int(port) <= 65535 and _is_ipv6(address):
+    if port_number(port) is not None and _is_ipv6(address):
         allowed = "an IPv6 address in brackets where it could end in a port"
         hint = f'write "[{address}]:{port}" for port {port}'
         if _is_ipv6(text):

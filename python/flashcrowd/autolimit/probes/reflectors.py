@@ -6,6 +6,7 @@ import socket
 
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.probes.prober import Reflector
+from flashcrowd.utp.place import port_number
 
 PUBLIC = tuple(
     Reflector(address)
@@ -35,10 +36,11 @@ def parse(text: str) -> Reflector:
         port = rest.removeprefix(":")
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
-    if not host or (port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536)):
+    number = port_number(port) if port else None
+    if not host or (port and not number):
         raise Refused(f"--reflector {text}: write HOST or HOST:PORT, [ADDRESS]:PORT for IPv6.")
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError):
         raise Refused(f"--reflector {text}: nobody knows the host {host}.") from None
-    return Reflector(str(found[0][4][0]), int(port) if port else None)
+    return Reflector(str(found[0][4][0]), number)
