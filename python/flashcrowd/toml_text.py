@@ -13,7 +13,7 @@ DEEPEST = 50
 """So deep may tables and lists stand in each other. A study needs eight levels."""
 _TOO_LONG = 10**4300
 
-_KEY = r"""(?>[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_KEY = r"""(?>[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DEEP_KEY = re.compile(
     rf"(?:^|[\[{{,])[ \t]*+(?>{_KEY}[ \t]*+\.[ \t]*+){{{DEEPEST}}}", re.MULTILINE
 )

@@ -35,6 +35,7 @@ DEEP = {
     "a key": "a." * MANY + "a = 1",
     "a key with spaces": "a . " * MANY + "a = 1",
     "a key in quotes": '"a b".' * MANY + "a = 1",
+    "a key with quotes in it": r'"a\"b".' * MANY + "a = 1",
     "a key in single quotes": "'a'." * MANY + "a = 1",
     "a table": "[" + "a." * MANY + "a]",
     "a table in a list": "[[" + "a." * MANY + "a]]",
