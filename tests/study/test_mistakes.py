@@ -102,6 +102,16 @@ def test_what_is_no_toml_is_told_in_our_words(text: str, place: str, hint: str):
     assert all(map(is_plain, problem.value))
 
 
+@pytest.mark.parametrize("before", [0, 1000])
+def test_a_long_line_is_shown_near_its_mistake(before: int):
+    row = "a = [" + "1, " * before + "!" + ", 2" * 100_000 + "]"
+    with pytest.raises(StudyError) as caught:
+        parse_document(row, "s.toml")
+    (problem,) = caught.value.problems
+    assert "!" in problem.value
+    assert len(str(caught.value)) < 500
+
+
 def test_a_number_that_no_reader_takes_is_told():
     with pytest.raises(StudyError, match="whole numbers of at most 4300 digits"):
         parse_document("a = " + "9" * 5000, "s.toml")

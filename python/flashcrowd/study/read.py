@@ -16,6 +16,8 @@ from flashcrowd.scenario.text_file import text_of
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
+_LONGEST_LINE = 200
+
 
 def read_text(path: str | Path) -> str:
     """The text of a study file.
@@ -78,11 +80,18 @@ def _syntax(message: str, text: str, source: str) -> Problem:
     line, column = len(lines), len(lines[-1]) + 1
     if found and found[1]:
         line, column = int(found[1]), int(found[2])
-    shown_line = visible(lines[line - 1].strip()) if line <= len(lines) else ""
+    shown_line = visible(_near(lines[line - 1], column)) if line <= len(lines) else ""
     hint = _in_words(_PLACE.sub("", message))
     if re.search(r"=\s*[\d.]+\s*[A-Za-z%]", shown_line):
         hint += '; texts and quantities stand in quotes, as in "400 ms"'
     return Problem(f"{source}:{line}:{column}", shown_line or "(nothing)", "TOML", hint)
+
+
+def _near(line: str, column: int) -> str:
+    """A line, or what stands in a long one near a column."""
+    begin = max(0, column - _LONGEST_LINE // 2) if len(line) > _LONGEST_LINE else 0
+    part = line[begin : begin + _LONGEST_LINE].strip()
+    return ("..." if begin else "") + part + ("..." if begin + _LONGEST_LINE < len(line) else "")
 
 
 _WORDS = (
