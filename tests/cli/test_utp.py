@@ -102,8 +102,10 @@ def check(asked: dict[str, Any], transfer: dict[str, Any]) -> None:
         assert total["streams"] == len(ones)
         assert total["bytes"] + total["omitted_bytes"] == sum(one["bytes"] for one in ones)
         assert total["rate_bps"] == pytest.approx(total["bytes"] * 8 / total["seconds"])
-        moved = sum(interval["bytes"][direction] for interval in transfer["intervals"])
-        assert moved == total["bytes"] + total["omitted_bytes"]
+        moved = {True: 0, False: 0}
+        for interval in transfer["intervals"]:
+            moved[interval["omitted"]] += interval["bytes"].get(direction, 0)
+        assert moved == {True: total["omitted_bytes"], False: total["bytes"]}
     for one in streams:
         assert (one["verified"], one["error"]) == (True, None)
         assert one["transport"] == transfer["transport"]
@@ -182,6 +184,18 @@ def test_a_rate_is_not_passed():
         for stream in document["transfers"][0]["streams"]:
             # A chunk of 10 ms may come before its time is over.
             assert 0 < stream["bytes"] <= 1_000_000 * (stream["seconds"] + 0.02)
+
+
+@pytest.mark.parametrize("interval", ["0.1", "0.25", "5"])
+@pytest.mark.parametrize("way", [[], ["-R", "--tcp"], ["--bidir", "-P", "3"]])
+def test_omitted_intervals_are_what_the_totals_omit(interval: str, way: list[str]):
+    with serving() as server:
+        words = ["--seconds", "0.4", "-O", "0.3", "--interval", interval, "-b", "8 Mbit/s", *way]
+        for transfer in measured(server, *words)["transfers"]:
+            omitted = [interval["omitted"] for interval in transfer["intervals"]]
+            assert omitted == sorted(omitted, reverse=True)
+            assert omitted[0] is True
+            assert omitted[-1] is False
 
 
 def test_the_first_seconds_can_be_left_out():

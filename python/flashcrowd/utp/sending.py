@@ -84,15 +84,20 @@ class Sending:
             # Opening is no part of an interval.
             self.started = self.then = time.monotonic()
         self.latest = {report["id"]: report for report in reports}
-        if not self.order.omit:
+        if any(report["seconds"] >= self.order.omit for report in reports):
+            self._mark()
+
+    def _mark(self, *, for_people: bool = True) -> None:
+        """From here on bytes count, of all streams; an interval ends here."""
+        if not self.order.omit or self.marks:
             return
-        for report in reports:
-            if report["id"] not in self.marks and report["seconds"] >= self.order.omit:
-                self.marks[report["id"]] = (report["seconds"], report["bytes"])
+        if self.interval:
+            self._interval(time.monotonic(), for_people=for_people)
+        self.marks = {id_: (one["seconds"], one["bytes"]) for id_, one in self.latest.items()}
 
     def _interval(self, now: float, *, for_people: bool = True) -> None:
         span = (self.then - self.started, now - self.started)
-        omitted = bool(self.order.omit) and len(self.marks) < len(self.latest)
+        omitted = bool(self.order.omit) and not self.marks
         moved = dict.fromkeys(DIRECTIONS, 0)
         streams = []
         for one in self.latest.values():
@@ -152,10 +157,7 @@ class Sending:
     def _last(self) -> None:
         """The rest of the last interval, and the totals."""
         self._look(self.reports)
-        for report in self.reports:
-            if self.order.omit and report["id"] not in self.marks:
-                # It ended before anything counted.
-                self.marks[report["id"]] = (report["seconds"], report["bytes"])
+        self._mark(for_people=False)  # It ended before anything counted.
         if self.interval:
             self._interval(time.monotonic(), for_people=False)
         self.totals = totals(self.reports, self.marks)
