@@ -7,12 +7,12 @@ a file over HTTP.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from flashcrowd import extras
-
+# Nothing is imported here: `__main__` comes after this module, and has to be quick.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
     from flashcrowd.download import fetch
     from flashcrowd.results import Results
     from flashcrowd.study import Study
@@ -49,6 +49,8 @@ def run(
         EngineError: a run failed.
         KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
     """
+    from flashcrowd import extras
+
     with extras.named():
         from flashcrowd.results import Results
         from flashcrowd.study.runner import run
@@ -63,6 +65,8 @@ def open(path: str | Path) -> Results:
         IncompleteResults: runs are missing; running the study again adds them.
         ResultsError: it is no results folder, or it is damaged.
     """
+    from flashcrowd import extras
+
     with extras.named():
         from flashcrowd.results import Results
         from flashcrowd.store import open

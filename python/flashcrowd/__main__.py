@@ -1,15 +1,18 @@
 """The command `flashcrowd` as a process: `python -m flashcrowd` and the installed script."""
 
+# Before all other imports, that of `signal` too, which has some itself.
+import _signal  # pyright: ignore[reportMissingImports]
+
+# Nothing has begun that Ctrl-C could interrupt: until `main` hears of it, it just ends the process,
+# and is raised in no module that is half imported.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 import atexit
 import os
 import signal
 import sys
 from contextlib import suppress
-
-# Nothing has begun that Ctrl-C could interrupt: until `main` hears of it, it just ends the process,
-# and is raised in no module that is half imported.
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from flashcrowd.cli import main
 from flashcrowd.cli.ending import open_streams

@@ -114,6 +114,29 @@ def test_a_signal_within_an_import_ends_the_command(
     assert "Error" not in run.stderr
 
 
+BEFORE_CTRL_C_ENDS_IT = """
+import _signal, sys
+
+class Looks:
+    def find_spec(self, name, path=None, target=None):
+        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+            print(name)
+        return None
+
+sys.meta_path.insert(0, Looks())
+import flashcrowd.__main__
+"""
+
+
+def test_ctrl_c_ends_the_process_from_the_first_import_on() -> None:
+    """Any other module would be one in which Ctrl-C is a traceback."""
+    words = [sys.executable, "-I", "-S", "-c"]
+    there = [it for it in sys.path if it]
+    program = f"import sys; sys.path += {there!r}\n{BEFORE_CTRL_C_ENDS_IT}"
+    run = subprocess.run([*words, program], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.split() == ["flashcrowd", "__future__", "flashcrowd.__main__"]
+
+
 def test_an_import_that_turns_ctrl_c_into_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def turns(*_: object) -> None:
         try:
