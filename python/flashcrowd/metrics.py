@@ -38,6 +38,7 @@ class Metric:
             `SHARE` of the number at least.
         better: which of two numbers a person wants; empty where that depends on who asks.
         noun: it as a subject in the singular, where the name is none.
+        lost: what has no number and is missing in a mean.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Metric:
     matters: float = 0.0
     better: Literal["less", "more", ""] = ""
     noun: str = ""
+    lost: str = "what never ended"
 
 
 SHARE = 0.05
@@ -68,17 +70,18 @@ _LOST = 1.0
 METRICS = (
     Metric(
         "download time", "swarm", "s",
-        "Of each leecher, or client of an origin, from its arrival to the complete file.",
+        "Of each download, from the arrival of its host to the complete file.",
         more="longer", less="shorter", others=("origin",), better="less",
+        lost="downloads that never ended",
     ),
     Metric(
         "last completion", "swarm", "s",
-        "When the last leecher has the file, on the clock of the run.",
+        "When the last download is complete, on the clock of the run.",
         many=False, more="later", less="earlier", others=("origin",), better="less",
     ),
     Metric(
         "left without the file", "swarm", "%",
-        "Share of the leechers that came and left before they had the file.",
+        "Share of the hosts that came and left before they had the file.",
         many=False, most=100.0, others=("origin",), failures=True,
         noun="the share without the file", better="less", matters=_LOST,
     ),
@@ -102,7 +105,7 @@ METRICS = (
     ),
     Metric(
         "network throughput", "origin", "MB/s",
-        "Bytes that the server wrote to sockets, or a seed with a disk sent, per second.",
+        "Bytes that were sent to clients, per second.",
         many=False, better="more",
     ),
     Metric(
@@ -125,7 +128,7 @@ METRICS = (
     Metric(
         "transfer time", "transfer", "s",
         "Of each flow with a size, from its start to its last byte.",
-        more="longer", less="shorter", better="less",
+        more="longer", less="shorter", better="less", lost="flows that never ended",
     ),
     Metric(
         "goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time.",
@@ -148,7 +151,7 @@ METRICS = (
     ),
     Metric(
         "ping", "ping", "ms", "Round-trip time of each answered echo request.",
-        better="less", matters=_DELAY_MS,
+        better="less", matters=_DELAY_MS, lost="pings that were never answered",
     ),
     Metric(
         "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",
@@ -157,7 +160,7 @@ METRICS = (
     ),
     Metric(
         "page time", "web", "s", "Of each page that came to its end, from click to last byte.",
-        more="longer", less="shorter", better="less",
+        more="longer", less="shorter", better="less", lost="pages that never came to their end",
     ),
     Metric(
         "unfinished pages", "web", "%",
@@ -168,10 +171,11 @@ METRICS = (
     Metric(
         "one-way delay", "call", "ms", "Mean over the packets of one direction that arrived.",
         many=False, more="longer", less="shorter", better="less", matters=_DELAY_MS,
+        lost="packets that never arrived",
     ),
     Metric(
         "jitter", "call", "ms", "RFC 3550's, mean over the intervals of one direction by packets.",
-        many=False, better="less", matters=_DELAY_MS,
+        many=False, better="less", matters=_DELAY_MS, lost="packets that never arrived",
     ),
     Metric(
         "call loss", "call", "%",

@@ -58,16 +58,16 @@ def transfers(
 def test_the_best_comes_first_then_the_numbers_then_how_sure_they_are():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [5.0, 5.25, 5.125]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is 5.12 Mbit/s with BBR as a transport and 4.10 with CUBIC: 20 % lower "
-        "(3 runs per point, all alike)."
+        "Goodput is 5.12 Mbit/s with BBR as a transport and 4.10 with CUBIC: 20 % lower.",
+        "The runs of a point are all alike (3 runs per point).",
     ]
 
 
 def test_what_does_not_matter_is_no_difference_however_sure_it_is():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [4.08, 4.284, 4.182]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 to 4.18 Mbit/s "
-        "(3 runs per point, all alike)."
+        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 to 4.18 Mbit/s.",
+        "The runs of a point are all alike (3 runs per point).",
     ]
     found = transfers(rates)
     found.study["report"] = {"matters": "1 %"}
@@ -81,8 +81,8 @@ def test_what_does_not_matter_is_no_difference_however_sure_it_is():
 def test_identical_runs_are_the_same():
     rates = {"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [4.0, 4.2]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 Mbit/s "
-        "(2 runs per point, all alike)."
+        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 Mbit/s.",
+        "The runs of a point are all alike (2 runs per point).",
     ]
 
 
@@ -113,11 +113,10 @@ def test_nothing_is_called_the_same_of_which_runs_say_nothing():
 
 
 def test_single_runs_are_samples():
-    (said,) = sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}}))
-    assert said == (
-        "Goodput is 9.00 Mbit/s with BBR as a transport and 1.00 with CUBIC: 89 % lower "
-        "(one run per point: a sample)."
-    )
+    assert sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}})) == [
+        "Goodput is 9.00 Mbit/s with BBR as a transport and 1.00 with CUBIC: 89 % lower.",
+        "Each number is a sample: one run per point.",
+    ]
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}}))
     assert said == "Goodput is 1.00 Mbit/s (one run: a sample)."
 
@@ -129,7 +128,7 @@ def test_a_change_beyond_twice_is_a_factor():
     for row in rows:
         row["duration_s"] = row["goodput_bps"] / 1e6
     found.tables["transfers"] = pa.Table.from_pylist(rows)
-    (said,) = sentences(found)
+    said, _ = sentences(found)
     assert said.startswith(
         "Transfer time is 3.15 s with BBR as a transport and 10.5 with CUBIC: 3.3 times as long"
     )
@@ -138,16 +137,20 @@ def test_a_change_beyond_twice_is_a_factor():
 def test_levels_that_do_not_differ_stand_together():
     base = [4.0, 4.2, 4.1]
     rates = {"cubic": base, "reno": [6.0, 6.2, 6.1], "bbr": [6.1, 6.0, 6.2], "vegas": [2.0, 2.1, 2]}
-    (said,) = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
-    assert said.startswith(
+    said, sure = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
+    assert said == (
         "Goodput is 6.10 Mbit/s with BBR or Reno as a transport, 4.10 with CUBIC and 2.03 with "
-        "vegas (changes ±"
+        "vegas."
+    )
+    assert sure == (
+        "Each difference is known within 11 % of the larger number "
+        "(95 % confidence, 3 runs per point)."
     )
 
 
 def test_many_levels_are_counted():
     rates = {f"t{i}": {"a": [i * 1.0, i * 1.1, i * 1.05]} for i in range(1, 9)}
-    (said,) = sentences(transfers(rates))
+    said, _ = sentences(transfers(rates))
     assert said.startswith(
         "Goodput is 8.40 Mbit/s with t8 as a transport, 3.15 to 7.35 with the other 5 and 2.10 "
         "with t2, against 1.05 with t1"
@@ -211,9 +214,9 @@ def test_conditions_with_the_same_outcome_stand_together():
     )
     assert sentences(found) == [
         "With an l queue of 20 or 200 packets, goodput is 8.10 Mbit/s with CUBIC as a transport "
-        "and 4.05 with BBR: 50 % lower.",
-        "With FQ-CoDel, it is 7.78 to 8.10 Mbit/s with CUBIC or BBR as a transport "
-        "(3 runs per point, all alike).",
+        "and 4.05 with BBR: 50 % lower; with FQ-CoDel, it is 7.78 to 8.10 Mbit/s with CUBIC "
+        "or BBR as a transport.",
+        "The runs of a point are all alike (3 runs per point).",
     ]
 
 
@@ -234,7 +237,7 @@ def test_cases_have_the_names_that_the_study_gives_them():
     found = transfers({"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}})
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["as it is", "the new one"]}
-    (said,) = sentences(found)
+    said, _ = sentences(found)
     assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
     read = points.points_of(found)
     assert [(axis.name, axis.cases) for axis in read.axes] == [
@@ -253,7 +256,7 @@ def test_a_baseline_can_be_a_case():
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     cases = {"cases": ["as it is", "the new one"]}
     found.study["report"] = {**cases, "baseline": {"case": "the new one"}}
-    (said,) = sentences(found)
+    said, _ = sentences(found)
     assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
     read = points.points_of(found)
     assert read.chosen("case", "the new one") == read.chosen("transport", "bbr") == (0, [1])

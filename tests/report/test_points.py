@@ -49,14 +49,16 @@ def test_stalled_runs_are_kept_and_marked(swarm: Swarm) -> None:
 def test_names_are_as_short_as_they_can_be() -> None:
     paths = ["network.rtt", "crowd.seed.upload", "crowd.leechers.upload"]
     assert short_name(paths[0], paths) == "RTT"
-    assert short_name(paths[1], paths) == "seed upload"
+    assert short_name(paths[1], paths) == "seed upload limit"
 
 
 def test_a_setting_says_whose_it_is() -> None:
     for path, name in (
-        ("network.groups.home.access.up_queue", "home up queue"),
+        ("network.groups.home.access.up_queue", "home upload queue"),
         ("workloads.backup.transport", "backup transport"),
-        ("workloads.swarm.populations.leechers.upload", "leechers upload"),
+        ("workloads.swarm.populations.leechers.upload", "leechers' upload limit"),
+        ("workloads.swarm.populations.people.departure", "people's departure"),
+        ("network.groups.home.access.down", "home download rate"),
         ("network.links.bottleneck.queue", "bottleneck queue"),
         ("network.groups.home.access", "home access"),
         ("network.loss", "loss"),

@@ -250,7 +250,9 @@ def test_a_network_that_dies_is_not_called_faster(name: str, tmp_path: Path) -> 
         change = found.change(decisive, dead)
         assert change is None or change.mean > 0
     said = " ".join(answer.sentences(found, points))
-    assert f"as they never ended: {lacking.share(found.measures[0], dead)} at {dead.label}" in said
+    lost = flashcrowd.metrics.metric(found.measures[0].metric).lost
+    share = lacking.share(found.measures[0], dead)
+    assert f"leaves out {lost}: {share} at {dead.label}" in said
     assert "shorter" not in said
     assert "lower" not in said
     judged = {(it.name, it.where): it.outcome for it in expectations.judge(results)}

@@ -86,6 +86,13 @@ def test_a_column_of_more_than_600_seconds_is_read_in_minutes(
     assert wording.readable("kB/s", values) == ("kB/s", 1.0)
 
 
+def test_a_column_and_a_sentence_of_small_values_are_read_in_one_smaller_unit() -> None:
+    assert wording.readable("s", (0.02, 0.09)) == ("ms", 1e3)
+    assert wording.readable("s", (0.02, 0.2)) == ("s", 1.0)
+    assert wording.levels((0.02, 0.09), "Mbit/s") == "20.0 to 90.0 kbit/s"
+    assert wording.mean(sample(0.0211, 0.0212, 0.0213), "s") == "21.20 ms"
+
+
 def test_a_sentence_has_minutes_instead_of_thousands_of_seconds() -> None:
     assert wording.with_interval(sample(2452.0, 2453.0, 2454.0), "s") == (
         "40.88 min [40.84, 40.92], n = 3"

@@ -1,7 +1,7 @@
-"""The answer of a study in at most three sentences.
+"""The answer of a study in at most three sentences, and one that says how sure they are.
 
-The condition comes first, then the levels from best to worst, then the numbers. What is sure of
-them, and of how many runs, comes last and once.
+The condition comes first, then the levels from best to worst, then the numbers. How well the
+differences are known, and by how many runs, has a sentence of its own: it is about all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flashcrowd.report.points import Points
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.too_few import too_few
 
-#: Sentences of an answer; what is missing of the numbers comes behind them.
+#: Sentences of an answer; how sure they are and what is missing of the numbers come behind them.
 _MOST = 3
 
 #: Measures of which a study with a single point names its numbers.
@@ -80,10 +80,19 @@ def _alone(measures: Sequence[Measure], points: Points) -> Iterator[str]:
     if not known:
         return
     said = [f"{subject(m)} is {wording.level(found.mean, m.unit)}" for m, found in known]
-    spread = [_relative(found, found.mean) for _, found in known]
+    spread = max(_relative(found, found.mean) for _, found in known)
     counts = [found.n for _, found in known]
-    doubt = _doubt("", spread, (min(counts), max(counts)), "")
-    yield f"{wording.sentence(wording.listed(said))}{doubt}."
+    runs = wording.counts(min(counts), max(counts))
+    if max(counts) == 1:
+        doubt = "one run: a sample"
+    elif not math.isfinite(spread):
+        doubt = runs
+    elif spread < _NOTHING:
+        doubt = f"{runs}, all alike"
+    else:
+        each = "each " if len(known) > 1 else ""
+        doubt = f"{each}±{_percent(spread)} at {_CONFIDENCE}, {runs}"
+    yield f"{wording.sentence(wording.listed(said))} ({doubt})."
 
 
 def _compared(
@@ -96,13 +105,11 @@ def _compared(
     open_ = [it for its in found.values() for it in its if it.kind == "undecided"]
     texts = [[words(its[0])] for its in differ]
     used = [its[0] for its in differ]
-    doubt = _DOUBT_WORDS if differ else 0
     for said, its in zip(texts, differ, strict=True):
-        room = MOST_WORDS - (doubt if its is differ[-1] else 0)
         # Where it differs least, else more: the settings between lie between.
         for clause in reversed([it for it in its[1:] if it.kind != "undecided"]):
             text = words(clause, beside=its[0])
-            if _length(joined := f"{said[0]}; {text}") <= room:
+            if len((joined := f"{said[0]}; {text}").split()) <= MOST_WORDS:
                 said[0] = joined
             elif sum(map(len, texts)) < _MOST:
                 said.append(text)
@@ -110,8 +117,7 @@ def _compared(
                 continue
             used.append(clause)
             break
-    flat = [wording.sentence(text) for said in texts for text in said]
-    flat = _with_doubt(flat, _sure([it for clause in used for it in clause.findings]))
+    flat = [f"{wording.sentence(text)}." for said in texts for text in said]
     closing = []
     if len(flat) < _MOST and open_ and not (differ and alike):
         closing.append(too_few(open_[0], compared, provenance))
@@ -119,34 +125,15 @@ def _compared(
         other = Compared.of(clause.compared.headline, compared.others[0])
         its = clauses(clause.measure, other) if other else []
         if its and its[0].differs and len(flat) + len(closing) < _MOST:
-            doubt = _sure([it for one in its[:1] for it in one.findings])
-            flat += _with_doubt([wording.sentence(words(its[0]))], "" if used else doubt)
+            flat.append(f"{wording.sentence(words(its[0]))}.")
             alike.remove(clause)
             used.append(its[0])
-    for same in ([it for it in alike if it.is_whole], *([it] for it in alike if not it.is_whole)):
-        if len(flat) + len(closing) < _MOST and same:
-            doubt = "" if used else _sure([it for clause in same for it in clause.findings])
-            flat += _with_doubt([_alike(same)], doubt)
-            used += same
-    return [*flat, *closing]
-
-
-_DOUBT_WORDS = 12
-"""Words of the longest last clause."""
-
-
-def _length(text: str) -> int:
-    return len(text.split())
-
-
-def _with_doubt(sentences: list[str], doubt: str) -> list[str]:
-    """The sentences with the doubt behind the last that has room for it."""
-    room = MOST_WORDS - _length(doubt)
-    last = next((i for i in reversed(range(len(sentences))) if _length(sentences[i]) <= room), -1)
-    said = [f"{text}{doubt if i == last else ''}." for i, text in enumerate(sentences)]
-    if last < 0 and doubt and len(said) < _MOST:
-        said.append(f"{wording.sentence(doubt.strip(' ()'))}.")
-    return said
+    same = [it for it in alike if it.is_whole]
+    for group in (same, *([it] for it in alike if not it.is_whole)):
+        if len(flat) + len(closing) < _MOST and group:
+            flat.append(f"{_alike(group)}.")
+            used += group
+    return [*flat, *_sure([it for clause in used for it in clause.findings]), *closing]
 
 
 def _alike(same: Sequence[Clause]) -> str:
@@ -164,14 +151,29 @@ def _alike(same: Sequence[Clause]) -> str:
     return wording.sentence(text)
 
 
-def _sure(used: Sequence[Finding]) -> str:
-    """How sure the differences are, and of how many runs the numbers are means."""
+def _sure(used: Sequence[Finding]) -> Iterator[str]:
+    """A sentence on how well the differences are known, and by how many runs."""
     if not used:
-        return ""
+        return
     counts = [count for it in used for count in it.runs]
-    spread = [_relative(it.change, max(map(abs, it.values(it.levels)))) for it in used]
-    what = "" if all(it.kind == "same" for it in used) else "changes "
-    return _doubt(what, spread, (min(counts), max(counts)), " per point")
+    least, most = min(counts), max(counts)
+    runs = f"{wording.counts(least, most)} per point"
+    spread = max(_relative(it.change, max(map(abs, it.values(it.levels)))) for it in used)
+    if most == 1:
+        yield "Each number is a sample: one run per point."
+    elif least == 1 or not math.isfinite(spread):
+        yield f"How well the differences are known is open ({runs})."
+    elif spread < _NOTHING:
+        yield f"The runs of a point are all alike ({runs})."
+    elif spread > 1:
+        yield f"The differences are not known within 100 % ({_CONFIDENCE}, {runs})."
+    else:
+        which = "The" if len(used) == 1 and len(used[0].levels) == 2 else "Each"
+        known = f"{which} difference is known within {_percent(spread)} of the larger number"
+        yield f"{known} ({_CONFIDENCE}, {runs})."
+
+
+_CONFIDENCE = "95 % confidence"
 
 
 def _relative(found: Estimate | None, level: float) -> float:
@@ -180,22 +182,6 @@ def _relative(found: Estimate | None, level: float) -> float:
         return math.inf
     half = max(found.high - found.mean, found.mean - found.low)
     return half / abs(level) if level else 0.0
-
-
-def _doubt(what: str, spread: Sequence[float], runs: tuple[int, int], per: str) -> str:
-    """The last clause: at most `_DOUBT_WORDS` words."""
-    least, most = runs
-    if most == 1:
-        return f" (one run{per}: a sample)"
-    count = f"{wording.counts(least, most)}{per}"
-    widest = max(spread)
-    if least == 1 or not math.isfinite(widest):
-        return f" ({count})"
-    if widest < _NOTHING:
-        return f" ({count}, all alike)"
-    if widest > 1:
-        return f" ({what}not known within 100 %, {count})"
-    return f" ({what}±{_percent(widest)} at 95 % confidence, {count})"
 
 
 _NOTHING = 0.0005

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from flashcrowd.report.points import Axis
+from flashcrowd.report.points import Axis, is_plural
 from flashcrowd.report.sweep_values import scale, shown
 from flashcrowd.report.wording import listed
 
@@ -38,7 +38,7 @@ _NAMES = {
 
 
 def with_article(noun: str) -> str:
-    """``an RTT``, ``a home up queue``."""
+    """``an RTT``, ``a home upload queue``."""
     return f"{'an' if _VOWEL.match(noun) else 'a'} {noun}"
 
 
@@ -65,7 +65,7 @@ def setting(axis: Axis, level: int) -> str:
         return _together(axis, level)
     if axis.name.endswith(_PREPOSITIONS):
         return f"{axis.name} {text}"
-    if _is_plural(axis.name):
+    if is_plural(axis.name):
         amount = _AMOUNT.fullmatch(text)
         if amount and not amount[2]:
             return f"{text} {axis.name.removesuffix('s') if text == '1' else axis.name}"
@@ -97,7 +97,7 @@ def _together(axis: Axis, level: int) -> str:
 def settings(
     axis: Axis, levels: Sequence[int], word: str = "or", *, named: bool = False, others: int = 0
 ) -> str:
-    """Several levels: ``an up queue of 20 or 200 packets``.
+    """Several levels: ``an upload queue of 20 or 200 packets``.
 
     Args:
         axis: the setting.
@@ -127,16 +127,13 @@ def _unit(text: str) -> str:
     return (amount[2] or "") if amount else ""
 
 
-def _is_plural(name: str) -> bool:
-    return name == "people" or (name.endswith("s") and not name.endswith(("ss", "us", "is")))
-
-
 def each(axis: Axis) -> str:
-    """All levels, to stand behind "with": ``each home up queue``."""
+    """All levels, to stand behind "with": ``each home upload queue``."""
     name = " and ".join(axis.name.split(" / "))
-    if _is_plural(name):
+    if is_plural(name):
         return f"each number of {name}" if axis.scale else f"each of the {name}"
-    return f"each {'value of ' if _is_plural(name.partition(' ')[0]) else ''}{name}"
+    several = name.partition(" ")[0].endswith(("s'", "'s"))
+    return f"each {'value of ' if several else ''}{name}"
 
 
 def is_ordered(axis: Axis) -> bool:

@@ -14,8 +14,8 @@ from flashcrowd.report.waits import BLOATED_S
 MOST_WORDS = 45
 """Words of a sentence at most."""
 
-ROOM = 34
-"""Words of a sentence that has room for how sure it is."""
+_FEWER = 34
+"""Words beyond which levels are counted rather than named."""
 
 #: Levels of a group that are named, more are counted; fewer where a sentence grows too long. Then
 #: groups are named that are neither the best nor the worst, or are not.
@@ -45,10 +45,11 @@ def words(clause: Clause, beside: Clause | None = None) -> str:
     end = ""
     if is_bufferbloat(clause):
         falls = clause.kind == "trend" and len(clause.findings[0].groups) == 2
-        end = f", {'with less' if falls and clause.findings[0].ratio < 1 else 'by'} bufferbloat"
+        shrinks = falls and clause.findings[0].ratio < 1
+        end = ", as bufferbloat shrinks" if shrinks else ", because of bufferbloat"
     said = [f"{_words(clause, beside, *names)}{end}" for names in _NAMES]
-    for most in (ROOM, MOST_WORDS):
-        for text in said[: -1 if most == ROOM else None]:
+    for most in (_FEWER, MOST_WORDS):
+        for text in said[: -1 if most == _FEWER else None]:
             if len(text.split()) <= most:
                 return text
     return said[-1]

@@ -94,7 +94,7 @@ class Compared:
 
 
 def in_each(axes: Sequence[Axis]) -> str:
-    """All levels of some axes: ``with each home up queue``, ``in each case``."""
+    """All levels of some axes: ``with each home upload queue``, ``in each case``."""
     if len(axes) == 1 and axes[0].cases:
         return f"in each {CASE}"
     return f"with {wording.listed([axis_words.each(axis) for axis in axes])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flashcrowd import metrics
 from flashcrowd.report import wording
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, Run
@@ -25,11 +26,11 @@ def sentences(measure: Measure, points: Points) -> Iterator[str]:
         named = _listed([f"{point.label} ({runs})" for point, runs in where])
         yield f"{name} is not compared at {named}."
     parts = [(point, share(measure, point)) for point in points.points if measure.lacks(point)]
-    if parts and len(points.points) == 1:
-        yield f"Not in the {measure.name}, as they never ended: {parts[0][1]}."
-    elif parts:
-        named = _listed([f"{part} at {point.label}" for point, part in parts])
-        yield f"Not in the {measure.name}, as they never ended: {named}."
+    if parts:
+        lost = metrics.metric(measure.metric).lost if measure.metric else "what never ended"
+        several = len(points.points) > 1
+        named = [f"{part} at {it.label}" if several else f"{part} of all" for it, part in parts]
+        yield f"The {measure.name} leaves out {lost}: {_listed(named)}."
 
 
 def share(measure: Measure, point: Point) -> str:

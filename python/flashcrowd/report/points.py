@@ -32,6 +32,16 @@ _NAMING = frozenset({"groups", "links", "paths", "workloads", "populations"})
 
 _ACRONYMS = frozenset({"rtt", "tso", "tcp", "mtu", "rto"})
 
+#: Keys that say less than a person would.
+_SPOKEN = {
+    "up": "upload rate",
+    "down": "download rate",
+    "up_queue": "upload queue",
+    "down_queue": "download queue",
+    "upload": "upload limit",
+    "download": "download limit",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -331,7 +341,7 @@ def _label(axes: Sequence[Axis], levels: Sequence[int]) -> str:
 def short_name(path: str, among: Sequence[str]) -> str:
     """The shortest tail of a dotted path that no other path shares, in words, and whose it is.
 
-    A setting of something that has a name of its own says that name: ``homes up queue``.
+    A setting of something that has a name of its own says that name: ``home upload queue``.
     """
     parts = path.split(".")
     tail = parts
@@ -341,9 +351,22 @@ def short_name(path: str, among: Sequence[str]) -> str:
             break
     owner = _owner(parts)
     named = owner is not None and owner < len(parts) - len(tail)
-    words = [parts[owner], *tail] if named and owner is not None else tail
+    words = [*tail[:-1], _SPOKEN.get(tail[-1], tail[-1])]
+    words = [_whose(parts[owner]), *words] if named and owner is not None else words
     said = " ".join(words).replace("_", " ").split()
     return " ".join(word.upper() if word in _ACRONYMS else word for word in said)
+
+
+def _whose(name: str) -> str:
+    """A name before what it has: ``home``, ``leechers'``, ``people's``."""
+    if name == "people":
+        return "people's"
+    return f"{name}'" if is_plural(name) else name
+
+
+def is_plural(name: str) -> bool:
+    """Whether a name is of several."""
+    return name == "people" or (name.endswith("s") and not name.endswith(("ss", "us", "is")))
 
 
 def _owner(parts: Sequence[str]) -> int | None:

@@ -83,5 +83,6 @@ def _seconds(provenance: Mapping[str, Any]) -> float | None:
 
 def _time(seconds: float) -> str:
     """About so long, one digit: ``1 s``, ``20 s``, ``3 min``."""
-    values, unit = wording.spoken([max(1.0, seconds)], "s")
-    return f"{wording.significant(values[0], digits=1)} {unit}"
+    seconds = max(1.0, seconds)
+    unit, factor = wording.readable("s", [seconds])
+    return f"{wording.significant(seconds * factor, digits=1)} {unit}"

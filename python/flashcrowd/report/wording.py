@@ -30,6 +30,11 @@ _LADDER = (
     ("Mbit/s", 1e4, "Gbit/s", 1e3),
 )
 
+#: A unit, the one for amounts below `_SMALL` of it, and how many of that it is.
+_SMALLER = (("Mbit/s", "kbit/s", 1e3), ("s", "ms", 1e3), ("MB", "kB", 1e3))
+
+_SMALL = 0.1
+
 
 def decimals(value: float, half_width: float | None) -> int:
     """How many decimals `value` deserves, given half the width of its interval.
@@ -67,9 +72,13 @@ def plain(value: float) -> str:
 def readable(unit: str, values: Iterable[float]) -> tuple[str, float]:
     """The unit in which people read such values, and the factor to it: minutes beyond 600 s.
 
-    Values of one column share it: the next unit is taken only if the smallest is one of it.
+    Values of one column or sentence share it: the next unit is taken only if the smallest is one of
+    it, and a smaller one only if all of them are small.
     """
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    for large, small, each in _SMALLER:
+        if unit == large and sizes and max(sizes) < _SMALL:
+            return small, each
     factor = 1.0
     for small, most, large, each in _LADDER:
         if unit == small and sizes and max(sizes) > most and min(sizes) >= each:
@@ -262,7 +271,8 @@ def level(value: float, unit: str) -> str:
 
 def levels(values: Sequence[float], unit: str) -> str:
     """A number, or from the smallest to the largest where they differ: ``2.2 to 2.3 Mbit/s``."""
-    scaled, said = spoken(values, unit)
+    said, factor = readable(unit, values)
+    scaled = [value * factor for value in values]
     if min(scaled) > 0 and max(scaled) / min(scaled) < _ONE:
         scaled = [math.fsum(scaled) / len(scaled)]
     most = max(map(abs, scaled))
@@ -272,22 +282,6 @@ def levels(values: Sequence[float], unit: str) -> str:
 
 _ONE = 1.02
 """Numbers that differ by a smaller factor are told as their mean."""
-
-
-def spoken(values: Sequence[float], unit: str) -> tuple[list[float], str]:
-    """Numbers of a sentence in the unit that people read; small ones in a smaller unit."""
-    most = max(map(abs, values))
-    for large, factor, small in _SMALLER:
-        if unit == large and 0 < most < _SMALL:
-            return [value * factor for value in values], small
-    unit, factor = readable(unit, values)
-    return [value * factor for value in values], unit
-
-
-_SMALLER = (("Mbit/s", 1e3, "kbit/s"), ("s", 1e3, "ms"), ("MB", 1e3, "kB"))
-"""Units, with what they are multiplied by, for what, where all numbers are small."""
-
-_SMALL = 0.1
 
 
 def significant(value: float, beside: float | None = None, digits: int = 3) -> str:
