@@ -106,7 +106,10 @@ def test_three_questions_are_asked(here: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "flashcrowd run a.toml --report" in out
     study = Study.load("a.toml")
     assert study.network.groups["home"].access.line == "cable 5/50"  # type: ignore[union-attr]
-    assert study.sweep[0] == {"workloads.backup.transport": ["libutp", "rfc6817"]}
+    assert study.sweep[0] == {
+        "workloads.backup.flows": [0, 1, 1],
+        "workloads.backup.transport": ["libutp", "libutp", "rfc6817"],
+    }
 
 
 def test_nothing_is_written_where_nobody_answers(
@@ -319,3 +322,15 @@ def test_shells_get_a_script(capsys: Any, shell: str):
 def test_each_name_of_a_template_or_a_study_is_listed_once():
     assert len(set(names())) == len(names())
     assert set(shipped.profiles()) >= set(TEMPLATES["crowd"].usual)
+
+
+@pytest.mark.parametrize("line", ["modem 56k", "ADSL 1/8", "LAN 1000"])
+def test_pings_of_the_background_template_count_while_the_backup_is_alone(here: Path, line: str):
+    assert status("init", "s.toml", "--template", "background", "--line", line) == 0
+    scenario = Study.load("s.toml").scenario
+    windows, upload = scenario.measures.windows, scenario.workloads["upload"]
+    backup = scenario.workloads["backup"]
+    assert backup.start.seconds + backup.spread.seconds < windows["pings"].begin.seconds
+    assert windows["pings"].to.seconds <= upload.start.seconds
+    assert upload.start.seconds < windows["transfers"].begin.seconds
+    assert windows["transfers"].to.seconds <= scenario.stop.horizon.seconds

@@ -85,12 +85,21 @@ class Template:
         up = Rate(LINES[line]["up"]).bps
         limits = [str(Rate.of(up * percent // 100)) for percent in (90, 75, 50)]
         seconds = min(60, max(3, PACKETS * 12_000 // up))
+        sixths = (str(Span.of(seconds * 10**9 * count // 6)) for count in range(1, 7))
+        early, _, half, late, _, horizon = sixths
         return Text(self.text).substitute(
             line=line,
             first=names[0],
             all=_listed(names),
+            without=_listed([names[0], *names]),
+            flows=", ".join(["0", *("1" for _ in names)]),
+            cases=_listed(["no backup", *names]),
             limits=_listed(limits),
-            horizon=Span(f"{seconds} s"),
+            spread=Span.of(seconds * 10**9 // 60),
+            early=early,
+            half=half,
+            late=late,
+            horizon=horizon,
         )
 
 
