@@ -20,7 +20,7 @@ from flashcrowd.scenario.check import TOO_MANY
 from flashcrowd.scenario.paths import look_up, parse
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
-from flashcrowd.study.brief import brief as what_is_said
+from flashcrowd.study.brief import brief
 from flashcrowd.study.calibration import calibrated
 from flashcrowd.study.need import (
     StudyNeed,
@@ -47,7 +47,6 @@ def check(
         bool,
         Parameter(negative="--no-calibrate", help="Time some runs, so that seconds are of here."),
     ] = True,
-    brief: Annotated[bool, Parameter(negative=(), show=False)] = False,
 ) -> int:
     """Check a study and print it, what its lines alone say, and what its runs will need.
 
@@ -58,9 +57,6 @@ def check(
     Exit status: 0, or 2 if there are mistakes, if the engine cannot run it, or if it does not fit
     into this machine's memory.
     """
-    if all and brief:
-        print("--brief: not with --all", file=sys.stderr)
-        return 2
     try:
         loaded = load(study, set, seed, repeats)
     except StudyError as error:
@@ -83,7 +79,7 @@ def check(
         *_needed(points, here or need, all, WHERE if here else ELSEWHERE),
         *_room(available, wrong),
     ]
-    content = loaded.to_toml() if all else toml_of(what_is_said(loaded))
+    content = loaded.to_toml() if all else toml_of(brief(loaded))
     _show(f"{_comment(parts)}\n{content}")
     return 0 if wrong is None else 2
 
