@@ -102,7 +102,7 @@ def test_where_it_is_known_how_long_runs_take_the_time_is_said():
     (said,) = answer.sentences(
         headline.headline(found, read), read, (), {"sessions": [{**session, "runs": 4}]}
     )
-    assert said.endswith("; about 50 would tell, in 50 s.")
+    assert said.endswith("; about 50 would tell, in 48 s.")
 
 
 def test_nothing_is_called_the_same_of_which_runs_say_nothing():

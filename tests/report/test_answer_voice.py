@@ -120,7 +120,7 @@ def test_every_sentence_of_an_answer_keeps_to_the_voice(results: Synthetic) -> N
     ],
 )
 def test_settings_have_their_article_and_plural(path: str, values: list[Any], words: str) -> None:
-    from flashcrowd.report.points import short_name
+    from flashcrowd.report.setting_names import short_name
 
     axis = Axis((path,), short_name(path, [path]), tuple((value,) for value in values))
     assert axis_words.settings(axis, range(len(values))) == words

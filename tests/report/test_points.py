@@ -4,7 +4,8 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.report import arrange
-from flashcrowd.report.points import read, short_name
+from flashcrowd.report.points import read
+from flashcrowd.report.setting_names import short_name
 from flashcrowd.report.sweep_values import scale, shown
 from flashcrowd.store import schema
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashcrowd.amounts import duration
 from flashcrowd.cli import bound_text, main
 from flashcrowd.cli.bound_text import numbered
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
-from flashcrowd.study.bound import Lines, bound, bounds
+from flashcrowd.study.bound import Bound, Lines, bound, bounds
 
 MBIT = 1e6
 
@@ -213,6 +214,7 @@ def test_a_crowd_too_big_to_be_run_has_its_bound(tmp_path: Path, capsys: Any):
     assert "The source alone takes 56 d at 20 Gbit/s." in out
     assert "All lines up together take 2.4 h at 11.3 Tbit/s." in out
     assert "1.11 Tbit/s are needed: peers or a CDN send at least 98 % of the bytes." in out
+    assert "For 1 d, at least 9.7 % of the hosts must upload" in out
 
 
 def test_another_mistake_is_told_alone(tmp_path: Path, capsys: Any):
@@ -230,3 +232,61 @@ def test_equal_bounds_of_a_sweep_are_told_once(tmp_path: Path, capsys: Any):
     out = capsys.readouterr().out
     assert out.count("40 MB × 30 = 1.2 GB") == 1
     assert "patch, each point:" in out
+
+
+SHARES = """
+[workloads.patch.populations.free-riders]
+group = "players"
+share = "0 %"
+upload = "0 B/s"
+
+[sweep]
+workloads.patch.populations.free-riders.share = ["0 %", "50 %", "90 %", "100 %"]
+network.rtt = ["10 ms", "20 ms"]
+"""
+
+
+def test_a_table_has_swept_values_a_verdict_and_the_share_that_must_upload(
+    tmp_path: Path, capsys: Any
+):
+    """30 players at 37.7 Mbit/s and a source of 20: 9.6 Gbit in 40 s need 220 of 1131 Mbit/s."""
+    path = tmp_path / "patch.toml"
+    small = PATCH.replace("hosts = 300000", "hosts = 30").replace("40 GB", "40 MB")
+    small = small.replace("20 Gbit/s", "20 Mbit/s").replace("24 h", "40 s")
+    # Those with a share come first: the others take what is left.
+    head, players, rest = small.partition("[workloads.patch.populations.players]")
+    path.write_text(f"{head}{SHARES.partition('[sweep]')[0]}{players}{rest}[sweep]"
+                    f"{SHARES.partition('[sweep]')[2]}")  # fmt: skip
+    assert checked(str(path)) == 0
+    rows = capsys.readouterr().out.splitlines()
+    cells = {
+        value: next(row for row in rows if f"(free-riders' share {value})" in row)
+        for value in ("0 %", "50 %", "90 %", "100 %")
+    }
+    assert [row.endswith(": too short") for row in cells.values()] == [False, False, True, True]
+    assert "network.rtt" not in "".join(cells.values())
+    (share,) = [row for row in rows if "must upload" in row]
+    assert "for 40 s (stop.horizon), at least 20 % of the hosts" in share
+
+
+def test_the_least_share_is_the_one_with_which_the_lines_just_manage():
+    def of(share: str) -> Bound:
+        riders = {"group": "homes", "share": share, "upload": "0 B/s"}
+        seeds = {"role": "seed", "group": "server"}
+        crowd = {"seeds": seeds, "riders": riders, "homes": {"group": "homes"}}
+        return bounds(study(workloads={"s": {**swarm(), "populations": crowd}}).scenario)["s"]
+
+    least = of("0 %").least_share(2.5)
+    assert least == of("50 %").least_share(2.5) == pytest.approx((12.8 - 10) / 4)
+    assert of("25 %").fastest_s < 2.5 < of("50 %").fastest_s
+    assert of("0 %").least_share(0.9) is None  # one line down takes 1 s
+    assert of("0 %").least_share(2) is None  # all of them send 14 Mbit/s at most
+
+
+def test_a_rounded_time_hides_at_most_five_per_cent():
+    for tenths in range(11, 5000):
+        for unit in (0.001, 0.1, 1, 60, 3600, 86_400):
+            seconds = tenths / 10 * unit
+            number, _, name = duration(seconds).partition(" ")
+            sizes = {"d": 86_400, "h": 3600, "min": 60, "s": 1, "ms": 0.001}
+            assert float(number) * sizes[name] == pytest.approx(seconds, rel=0.05)

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flashcrowd.amounts import duration, scaled
+from flashcrowd.report.setting_names import short_name
+from flashcrowd.report.sweep_values import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.study import Point, Study
 from flashcrowd.study.bound import Bound, all_stay, bounds
 
 TOO_BIG = "docs/too-big.md"
@@ -18,6 +21,8 @@ MOST_IN_WORDS = 3
 """More bounds than this have a row each in a table."""
 MOST_ROWS = 20
 """More than this are not printed one by one."""
+MOST_VALUES = 3
+"""More values of one setting are counted rather than named."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +35,43 @@ class _Said:
     stay: bool
 
 
-def lines(scenarios: Sequence[Scenario]) -> list[str]:
+def lines(study: Study, points: Sequence[Point]) -> list[str]:
     """What the lines alone say of the points of a study; equal bounds once. None without files."""
-    points: dict[_Said, list[int]] = {}
-    for index, scenario in enumerate(scenarios):
-        for said in _of(scenario):
-            points.setdefault(said, []).append(index)
-    if not points:
+    found: dict[_Said, list[int]] = {}
+    for point in points:
+        for said in _of(point.scenario):
+            found.setdefault(said, []).append(point.index)
+    if not found:
         return []
     head = ["What the lines alone say; no run is faster:"]
-    if len(points) > MOST_IN_WORDS:
-        return head + _table(points)
-    several = len(scenarios) > 1
-    for said, where in points.items():
-        whose = f"{said.workload}, {numbered(where, len(scenarios))}" if several else said.workload
-        head += [f"  {whose}: {_total(said.bound)}.", *(f"    {it}" for it in _sentences(said))]
+    whose = {said: f"{said.workload}, {_where(study, which, len(points))}"
+             for said, which in found.items()}  # fmt: skip
+    if len(found) > MOST_IN_WORDS:
+        return [*head, *_table(whose), *_least_shares(found)]
+    for said, where in whose.items():
+        name = where if len(points) > 1 else said.workload
+        head += [f"  {name}: {_total(said.bound)}.", *(f"    {it}" for it in _sentences(said))]
     return head
+
+
+def _where(study: Study, which: Sequence[int], of: int) -> str:
+    """Points by their numbers, and the swept values that these have and others have not."""
+    said = numbered(which, of)
+    every = [path for axis in study.sweep for path in axis]
+    apart, values = 1, []
+    for number, axis in reversed(list(enumerate(study.sweep))):
+        path, levels = next(iter(axis.items()))
+        own = sorted({index // apart % len(levels) for index in which})
+        apart *= len(levels)
+        if len(own) == len(levels):
+            continue
+        named = number == 0 and len(study.report.cases) == len(levels)
+        texts = [study.report.cases[it] if named else shown(levels[it]) for it in own]
+        if len(texts) > MOST_VALUES:
+            texts = [f"{len(texts)} values"]
+        name = "" if named else f"{short_name(path, every)} "
+        values.append(f"{name}{' or '.join(dict.fromkeys(texts))}")
+    return f"{said} ({', '.join(reversed(values))})" if values else said
 
 
 def _of(scenario: Scenario) -> Iterable[_Said]:
@@ -89,10 +115,33 @@ def _shares(said: _Said) -> Iterator[str]:
     if bound.peers_bps and math.isfinite(fastest) and bound.from_peers(fastest):
         yield f"As fast as that, peers send at least {_percent(bound, fastest)}."
     if asked is not None and asked < fastest:
-        yield f"{_time(asked)} (stop.horizon) are too short."
+        yield f"{_time(asked)} (stop.horizon) is too short."
     elif asked is not None and bound.from_peers(asked):
         whole = f"To be done in {_time(asked)} (stop.horizon), {_rate(bound.needed_bps(asked))}"
         yield f"{whole} are needed: peers or a CDN send at least {_percent(bound, asked)}."
+    if least := _least_share(said):
+        yield f"For {_time(asked or 0)}, {least}."
+
+
+def _least_share(said: _Said) -> str:
+    """Which share of the hosts must upload at least to be done in the time that is asked."""
+    share = None if said.asked_s is None else said.bound.least_share(said.asked_s)
+    if not share:
+        return ""
+    # Up, as less is not enough.
+    digits = 1 - math.floor(math.log10(100 * share))
+    least = math.ceil(round(100 * share * 10**digits, 6)) / 10**digits
+    return f"at least {least:g} % of the hosts must upload, as fast as lines and limits allow"
+
+
+def _least_shares(found: Iterable[_Said]) -> list[str]:
+    """The same for a table, each different one once."""
+    told = {
+        f"  {said.workload}: for {_time(said.asked_s or 0)} (stop.horizon), {least}."
+        for said in found
+        if (least := _least_share(said))
+    }
+    return sorted(told) if len(told) <= MOST_IN_WORDS else []
 
 
 def _percent(bound: Bound, seconds: float) -> str:
@@ -102,26 +151,34 @@ def _percent(bound: Bound, seconds: float) -> str:
     return f"{shown:g} % of the bytes"
 
 
-def _table(points: Mapping[_Said, Sequence[int]]) -> list[str]:
-    found = sorted(points, key=lambda it: points[it][0])
+def _table(whose: Mapping[_Said, str]) -> list[str]:
+    found = list(whose)
     if len(found) > MOST_ROWS:
         order = sorted(found, key=lambda it: it.bound.fastest_s)
         found = [order[0], order[-1]]
-    rows = [("", "bytes", "source alone", "slowest line", "not before", "from peers")]
+    asked = any(said.asked_s is not None for said in found)
+    head = ("", "bytes", "source alone", "slowest line", "not before", "from peers")
+    rows: list[tuple[str, ...]] = [(*head, "stop.horizon") if asked else head]
     for said in found:
         bound = said.bound
         peers = math.isfinite(bound.fastest_s) and bound.from_peers(bound.fastest_s)
-        rows.append(
-            (
-                f"{said.workload}, {numbered(points[said])}",
-                _total(bound),
-                _time(bound.alone_s),
-                _time(bound.slowest_s),
-                f"{_time(bound.fastest_s)}: {bound.reason}",
-                f"≥ {_percent(bound, bound.fastest_s).partition(' of')[0]}" if peers else "",
-            )
+        row = (
+            whose[said],
+            _total(bound),
+            _time(bound.alone_s),
+            _time(bound.slowest_s),
+            f"{_time(bound.fastest_s)}: {bound.reason}",
+            f"≥ {_percent(bound, bound.fastest_s).partition(' of')[0]}" if peers else "",
         )
+        rows.append((*row, _verdict(said)) if asked else row)
     return columns(rows)
+
+
+def _verdict(said: _Said) -> str:
+    """Whether the time that is asked is long enough for the lines."""
+    if said.asked_s is None:
+        return ""
+    return f"{_time(said.asked_s)}{': too short' if said.asked_s < said.bound.fastest_s else ''}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

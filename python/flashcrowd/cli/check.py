@@ -75,7 +75,7 @@ def check(
         here = calibrated(meant, points, need, loaded.seed)
     parts = [
         *_summary(loaded, all),
-        *bound_text.lines([point.scenario for point in points]),
+        *bound_text.lines(loaded, points),
         *_needed(points, here or need, all, WHERE if here else ELSEWHERE),
         *_room(available, wrong),
     ]
@@ -89,7 +89,7 @@ def _too_big(error: StudyError) -> str:
     study = error.study
     if not isinstance(study, Study) or any(it.allowed != TOO_MANY for it in error.problems):
         return ""
-    return _comment(bound_text.lines([point.scenario for point in study.points()]))
+    return _comment(bound_text.lines(study, study.points()))
 
 
 def _comment(lines: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from flashcrowd.report.points import Axis, is_plural
+from flashcrowd.report.points import Axis
+from flashcrowd.report.setting_names import is_plural
 from flashcrowd.report.sweep_values import scale, shown
 from flashcrowd.report.wording import listed
 

@@ -82,7 +82,7 @@ def _seconds(provenance: Mapping[str, Any]) -> float | None:
 
 
 def _time(seconds: float) -> str:
-    """About so long, one digit: ``1 s``, ``20 s``, ``3 min``."""
+    """About so long, two digits: ``1 s``, ``16 s``, ``3.2 min``."""
     seconds = max(1.0, seconds)
     unit, factor = wording.readable("s", [seconds])
-    return f"{wording.significant(seconds * factor, digits=1)} {unit}"
+    return f"{float(f'{seconds * factor:.2g}'):g} {unit}"

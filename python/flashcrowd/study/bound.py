@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from flashcrowd.scenario.arrivals import Times
@@ -50,6 +50,8 @@ class Bound:
         source_bps: what its seeds or its server send at most.
         peers_bps: what those who download send at most, together; zero where they send nothing.
         down_bps: the slowest line down of those who must have the file at the end.
+        all_bps: what those who download would send at most if all of them uploaded as those do who
+            upload; zero if nothing says how.
     """
 
     size_bytes: int
@@ -57,6 +59,7 @@ class Bound:
     source_bps: float
     peers_bps: float
     down_bps: float
+    all_bps: float = 0.0
 
     @property
     def total_bytes(self) -> int:
@@ -107,6 +110,16 @@ class Bound:
     def needed_bps(self, seconds: float) -> float:
         """The rate at which all senders together must send for it to be done in so many seconds."""
         return self.total_bytes * 8 / seconds
+
+    def least_share(self, seconds: float) -> float | None:
+        """The least share of the hosts that must upload for it to be done in so many seconds.
+
+        `None` if no share is enough, or if nothing says how they would upload.
+        """
+        if not self.all_bps or max(self.copy_s, self.slowest_s) > seconds:
+            return None
+        share = max(0.0, (self.needed_bps(seconds) - self.source_bps) / self.all_bps)
+        return share if share <= 1 else None
 
 
 def _seconds(count: float, bps: float) -> float:
@@ -159,13 +172,13 @@ def bounds(scenario: Scenario) -> dict[str, Bound]:
     return found
 
 
-def _swarm(scenario: Scenario, name: str, swarm: Swarm, changes: _Changes) -> Bound:
+def _swarm(scenario: Scenario, swarm_name: str, swarm: Swarm, changes: _Changes) -> Bound:
     sizes = _sizes(scenario)
     taking = taken(swarm.populations, sizes)
     sources: list[Lines] = []
     downloaders: list[Lines] = []
     for each, population in swarm.populations.items():
-        limit = changes.upload(name, each, population)
+        limit = changes.upload(swarm_name, each, population)
         side = sources if population.role == "seed" else downloaders
         for group, hosts in taking[each].counts.items():
             up, down = changes.line(group)
@@ -175,7 +188,18 @@ def _swarm(scenario: Scenario, name: str, swarm: Swarm, changes: _Changes) -> Bo
         if isinstance(origin, Origin):
             sources += _server(scenario, origin, changes)
     replaced = any(it.replace for it in swarm.populations.values())
-    return bound(swarm.size.bytes, sources, downloaders, swarm.stop_after, replaced)
+    found = bound(swarm.size.bytes, sources, downloaders, swarm.stop_after, replaced)
+    leechers = [name for name, it in swarm.populations.items() if it.role != "seed"]
+    limits = {name: changes.upload(swarm_name, name, swarm.populations[name]) for name in leechers}
+    uploading = [limit for limit in limits.values() if limit]
+    if len(uploading) != 1:
+        return found
+    everybody = [
+        Lines(hosts, min(changes.line(group)[0], uploading[0]))
+        for name in leechers
+        for group, hosts in taking[name].counts.items()
+    ]
+    return replace(found, all_bps=_up(everybody))
 
 
 def _origin(scenario: Scenario, origin: Origin, changes: _Changes) -> Bound:
