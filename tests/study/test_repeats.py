@@ -16,6 +16,7 @@ ENOUGH = 8
 FEWER = {
     "patch": "a run takes ten seconds and more",
     "too-big": "a run takes ten seconds and more",
+    "forty-gigabytes": "a run takes ten seconds and more",
     "many-leechers": "a run takes ten seconds and more",
     "tribler-2620": "the prose of its page is of five runs",
     "latency": "the figure of the front page, with runs of seconds",

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from flashcrowd import toml_text
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
-from flashcrowd.study.bound import bounds
+from flashcrowd.study.bound import Lines, bound, bounds
 
 STUDY = Path(__file__).parents[2] / "studies" / "too-big.toml"
 WHOLE, HALF_THE_PLAYERS, HALF_THE_FILE = 0, 1, 3
@@ -50,5 +52,15 @@ def test_the_lines_say_the_same_of_a_crowd_that_is_shrunk():
     whole = found["whole"]
     assert found["half the players"].fastest_s == whole.fastest_s
     assert found["half the file"].fastest_s == whole.fastest_s / 2
-    for bound in found.values():
-        assert bound.from_peers(bound.fastest_s) == whole.from_peers(whole.fastest_s)
+    for each in found.values():
+        assert each.from_peers(each.fastest_s) == whole.from_peers(whole.fastest_s)
+
+
+def test_forty_gigabytes_have_the_shares_of_the_real_day_at_each_size():
+    real = bound(40 * 10**9, [Lines(1, 20e9)], [Lines(300_000, 37.7e6, 200e6)])
+    for point in Study.load(STUDY.with_name("forty-gigabytes.toml")).points():
+        day = point.scenario.stop.horizon.seconds
+        small = bounds(point.scenario)["game"]
+        assert small.from_peers(day) == pytest.approx(real.from_peers(86_400))
+        assert small.peers_bps / small.source_bps == real.peers_bps / real.source_bps
+        assert small.fastest_s < day / 2
