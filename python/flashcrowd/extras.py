@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 EXTRAS = {
     "numpy": "run",
@@ -22,15 +26,63 @@ EXTRAS = {
 
 
 def remedy(error: ImportError) -> str | None:
-    """One line that says what to install; None if no module of an extra is missing."""
+    """One line that names all that is missing, and what installs it; None if it is no extra's."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ModuleNotFoundError):
         cause = cause.__cause__
     module = (cause.name or "").partition(".")[0] if cause else ""
     if module not in EXTRAS:
         return None
-    wanted = " ".join(f"'{it}'" for it in requirements(EXTRAS[module]))
-    return f"{module} is not installed; get what this needs with: pip install {wanted}"
+    # The tables of runs come first, what reads them comes next: one command for both.
+    extra = "report" if EXTRAS[module] == "run" else EXTRAS[module]
+    return _line(extra, _missing(extra) or [module])
+
+
+def required(extra: str) -> None:
+    """Refuse to begin what would need an extra at its end.
+
+    Raises:
+        ModuleNotFoundError: some of it is missing; the message says what to install.
+    """
+    if missing := _missing(extra):
+        raise ModuleNotFoundError(_line(extra, missing), name=missing[0])
+
+
+def _line(extra: str, missing: Sequence[str]) -> str:
+    wanted = " ".join(f"'{it}'" for it in requirements(extra))
+    names = (
+        f"{', '.join(missing[:-1])} and {missing[-1]} are" if missing[1:] else f"{missing[0]} is"
+    )
+    return f"{names} not installed; get what this needs with: {_installer()} {wanted}"
+
+
+def _missing(extra: str) -> list[str]:
+    """Modules of an extra that cannot be imported."""
+    needed = {re.split(r"[^\w-]", it)[0] for it in requirements(extra)}
+    return [it for it in EXTRAS if it in needed and not _found(it)]
+
+
+def _found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _installer() -> str:
+    """What installs into this environment."""
+    import shlex
+    import shutil
+
+    prefix = Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx inject {shlex.quote(prefix.name)}"
+    if not _found("pip"):
+        return f"uv pip install --python {shlex.quote(sys.prefix)}"
+    pip = shutil.which("pip")
+    if pip is not None and Path(pip).parent == Path(sys.executable).parent:
+        return "pip install"
+    return f"{shlex.quote(sys.executable)} -m pip install"
 
 
 def requirements(extra: str) -> list[str]:

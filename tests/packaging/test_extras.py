@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.extras import EXTRAS, requirements
+from flashcrowd.extras import EXTRAS, remedy, requirements
 
 ROOT = Path(__file__).parents[2]
 STUDY = str(ROOT / "studies" / "dumbbell.toml")
@@ -25,12 +25,15 @@ main({words!r})
 """
 
 
-def call(hidden: list[str], *words: str) -> subprocess.CompletedProcess[str]:
+def call(
+    hidden: list[str], *words: str, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """The command line in a process in which some modules cannot be imported."""
     program = WITHOUT.format(hidden=hidden, words=list(words))
     return subprocess.run(
-        [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120,
+        cwd=cwd,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -56,35 +59,70 @@ def test_a_plain_installation_can(words: list[str]) -> None:
     assert len(done.stdout) > 100
 
 
+REPORT = ["numpy", "pyarrow", "jinja2", "matplotlib", "scipy", "networkx"]
+FEW = ["run", STUDY, "--set", "stop.horizon=2 s"]
+
+
 @pytest.mark.parametrize(
     ("hidden", "words", "extra"),
     [
-        (["pyarrow"], ["run", STUDY], "run"),
-        (["pyarrow"], ["report", "results/x"], "run"),
-        (["scipy", "matplotlib", "jinja2"], ["reproduce", "rao2010"], "report"),
+        (REPORT, ["run", STUDY], "report"),
+        (["pyarrow"], ["report", "results/x"], "report"),
+        (["jinja2", "matplotlib", "scipy"], ["reproduce", "rao2010"], "report"),
+        (["jinja2", "matplotlib", "scipy"], [*FEW, "--report"], "report"),
+        (["scipy"], [*FEW, "--expect"], "report"),
+        (["scipy"], [*FEW, "--engine", "both"], "report"),
+        (["scipy"], [*FEW, "--repeats", "until 50 %"], "report"),
         (["networkx"], ["check", str(ROOT / "studies" / "backbone.toml")], "topology"),
         (["deluge_client"], ["autolimit", "deluge://localhost"], "deluge"),
     ],
-    ids=["run", "report", "reproduce", "topology", "deluge"],
+    ids=lambda it: it if isinstance(it, str) else " ".join(map(str, it[-2:])),
 )
-def test_what_is_missing_is_said_in_one_line(hidden: list[str], words: list[str], extra: str):
-    done = call(hidden, *words)
+def test_all_that_is_missing_is_said_in_one_line_before_anything_runs(
+    hidden, words, extra, tmp_path
+):
+    done = call(hidden, *words, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    wanted = " ".join(f"'{it}'" for it in requirements(extra))
-    assert line.endswith(f"is not installed; get what this needs with: pip install {wanted}")
-    assert f"'{hidden[0].replace('_', '-')}>=" in line
+    names = " and ".join(filter(None, [", ".join(hidden[:-1]), hidden[-1]]))
+    verb = "is" if len(hidden) == 1 else "are"
+    assert f"{names} {verb} not installed; get what this needs with: " in line
+    assert line.endswith(" ".join(f"'{it}'" for it in requirements(extra)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_without_the_report_has_results_and_no_summary(tmp_path: Path) -> None:
     out = tmp_path / "r"
-    words = ["run", STUDY, "--set", "stop.horizon=2 s", "--out", str(out)]
-    done = call(["scipy", "matplotlib", "jinja2"], *words)
+    done = call(["jinja2", "matplotlib", "scipy"], *FEW, "--out", str(out))
     assert done.returncode == 0, done.stderr
-    assert "No summary: " in done.stdout
-    assert "'scipy>=" in done.stdout
+    assert "No summary: jinja2, matplotlib and scipy are not installed; " in done.stdout
     assert (out / "tables" / "runs.parquet").exists()
+
+
+def test_the_command_installs_into_the_environment_that_lacks_it(tmp_path, monkeypatch) -> None:
+    def said() -> str:
+        line = remedy(ModuleNotFoundError(name="networkx"))
+        assert line is not None
+        return line.partition(" with: ")[2].partition(" 'networkx")[0]
+
+    here = tmp_path / "its place"
+    pip = here / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text("#!/bin/sh\n")
+    pip.chmod(0o755)
+    monkeypatch.setattr(sys, "prefix", str(here))
+    monkeypatch.setattr(sys, "executable", str(here / "bin" / "python"))
+    with monkeypatch.context() as without:
+        without.setattr("flashcrowd.extras.find_spec", lambda name: None)
+        assert said() == f"uv pip install --python '{here}'"
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "pip.py").write_text("")
+    assert said() == f"'{here}/bin/python' -m pip install"
+    monkeypatch.setenv("PATH", str(pip.parent))
+    assert said() == "pip install"
+    (here / "pipx_metadata.json").write_text("{}")
+    assert said() == "pipx inject 'its place'"
 
 
 def test_an_extra_has_what_the_extras_in_it_have() -> None:

@@ -31,7 +31,7 @@ from flashcrowd.cli.where import admitted, carried, on_nodes, share, share_of
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
-from flashcrowd.extras import remedy
+from flashcrowd.extras import remedy, required
 from flashcrowd.store import IncompleteResults, Results, ResultsError, atomic
 from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood
@@ -123,6 +123,8 @@ def run(
     and one is undecided, 130 after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
+    if report or expect or engine == BOTH:
+        required("report")
     both, engine = engine == BOTH, registry.meant(engine, loaded.kinds)
     try:
         split = None if shard is None else Shard.parse(shard)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import Engine
+from flashcrowd.extras import required
 from flashcrowd.looks import Looks
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import assembling
@@ -107,6 +108,7 @@ def conduct(
 
     if campaign.looks is None:
         return once(campaign.manifest)
+    required("report")  # which judges whether the runs are enough
     seed = int(campaign.study["seed"])
     return conduct_until(campaign.manifest, seed, campaign.looks, path, once)
 
