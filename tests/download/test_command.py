@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -71,12 +72,16 @@ def test_quiet_says_nothing(tmp_path, capsys):
         (["http://host/"], "has no name for a file at its end; name one with -o"),
         (["http://host/.."], "has no name for a file"),
         (["http://host/a%2Fb"], "has no name for a file"),
-        (["http://host/x", "-o", "{folder}"], "is a folder; name a file in it with -o"),
-        (["http://host/x", "-o", "{folder}/no/x"], "is no folder; make it, or name another one"),
+        (["http://host/x", "-o", "{folder}"], "is a folder; name another place (-o, -d)"),
+        (["http://host/x", "-o", "{folder}/no/x"], "is no folder; make it, or name another place"),
         (["http://host/x", "-o", "{folder}/there"], "is there already; --overwrite replaces it"),
-        (["http://host/x", "-o", "{folder}/" + "x" * 300], "name another place with -o"),
-        (["http://host/x", "-o", "{folder}/" + "x" * 250], "name another place with -o"),
+        (["http://host/x", "-o", "{folder}/" + "x" * 300], "name another place (-o, -d)"),
+        (["http://host/x", "-o", "{folder}/" + "x" * 250], "name another place (-o, -d)"),
         (["http://host/x", "--sha256", "12"], "is no SHA-256; one has 64 hexadecimal digits"),
+        (["there"], "there: is a file here, and no address; a list goes with --from there"),
+        (["<a b>"], "is no address; one is like"),
+        (["http://host/x", "-d", "{folder}/there"], "cannot be made (File exists); name another"),
+        (["http://host/x", "-d", "{folder}/there/x"], "cannot be made (Not a directory); name"),
         (["http://host/x", "--header", "nothing"], "is no field; one is like 'Name: value'"),
         (["http://host/x", "--header", "a: b\nc: d"], "is no header field"),
     ],
@@ -129,6 +134,26 @@ def test_nobody_there_is_status_1(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_wrong_digest_names_one_next_step(tmp_path, capsys):
+    target = tmp_path / "x"
+    with serving(Behaviour(data=DATA)) as server:
+        assert status(server.url, "-o", str(target), "--sha256", "0" * 64, "-q") == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        digest = sha256(DATA).hexdigest()
+        assert f"has the SHA-256 {digest}, which is not the one that was given" in line
+        assert "; correct that, and what came is used; or remove " in line
+        assert line.endswith(f" {target}.part, and it is fetched anew")
+        assert status(server.url, "-o", str(target), "--sha256", digest) == 0
+        assert len(server.does.gets()) == 1
+    assert "1.31 MB were there" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_made(tmp_path):
+    with serving(Behaviour(data=DATA)) as server:
+        assert status(server.url, "-d", str(tmp_path / "a" / "b")) == 0
+    assert (tmp_path / "a" / "b" / "file").read_bytes() == DATA
+
+
 def test_no_space_is_status_2_before_a_byte_comes(tmp_path, capsys):
     class Huge(Handler):
         def do_GET(self) -> None:
@@ -140,7 +165,7 @@ def test_no_space_is_status_2_before_a_byte_comes(tmp_path, capsys):
         assert status(server.url, "-o", str(tmp_path / "x")) == 2
     err = capsys.readouterr().err
     assert "are needed" in err
-    assert "are free; make room, or name another folder with -o" in err
+    assert "are free; make room, or name another place (-o, -d)" in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -211,6 +236,19 @@ def test_ctrl_c_keeps_what_came_and_names_the_command_that_goes_on(tmp_path):
     assert (tmp_path / "x y").read_bytes() == DATA
     assert f"; {kept[1]} were there; " in again.stderr
     assert "if-range" in does.gets()[1]
+
+
+def test_ctrl_c_before_anything_can_be_kept_names_the_command_that_begins_again(tmp_path):
+    with serving(Behaviour(data=DATA, etag="", rate=1e6)) as server:
+        words = [*HERE, server.url]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+            until(lambda: len(server.does.gets()))
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+    assert "Nothing had come that can be kept.\n" in err
+    assert err.endswith(f"\nBegin again with: flashcrowd fetch {server.url}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("columns", [200, 100, 79, 60, 40, 20])

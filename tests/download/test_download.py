@@ -201,8 +201,11 @@ def test_a_file_that_changes_all_the_time_is_given_up(tmp_path):
         does.etag = f'"{len(does.seen)}"'
 
     does.on_get = [change] * 99
-    with serving(does) as server, pytest.raises(FetchError, match="changed on the server, 9 times"):
+    said = "changed on the server, 9 times"
+    with serving(does) as server, pytest.raises(FetchError, match=said) as caught:
         Call(server.url, tmp_path / "file").run()
+    assert caught.value.kept == 0
+    assert left(tmp_path) == []
 
 
 def test_without_a_validator_nothing_is_put_together(tmp_path):
@@ -250,6 +253,8 @@ def test_a_block_that_is_always_damaged_is_the_servers_fault(tmp_path):
     with serving(does) as server, pytest.raises(FetchError, match="3 times otherwise") as caught:
         Call(server.url, tmp_path / "file").run()
     assert caught.value.status == 1
+    assert caught.value.kept == len(DATA) - BLOCK
+    assert not caught.value.goes_on
     assert "file" not in left(tmp_path)
 
 

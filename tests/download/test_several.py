@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -37,9 +38,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_several_files_come_one_after_the_other(here: Path, capsys):
     with serving(Behaviour(data=DATA)) as server:
+        Path("into").write_text("a file")
         assert status(at(server, "a"), at(server, "b%20c"), "-d", "into") == 2
-        assert "into: is no folder" in capsys.readouterr().err
-        Path("into").mkdir()
+        assert capsys.readouterr().err.startswith("into: cannot be made (File exists); ")
+        Path("into").unlink()
         assert status(at(server, "a"), at(server, "b%20c"), "-d", "into") == 0
     assert [Path("into", it).read_bytes() == DATA for it in ("a", "b c")] == [True, True]
     lines = capsys.readouterr().err.splitlines()
@@ -112,6 +114,10 @@ def test_a_list_names_files_and_their_digests(here: Path, capsys, monkeypatch):
         ("http://host/a b.iso\n", "list, line 1: 'http://host/a b.iso': is no address"),
         ("http://host/a 123\n", "did you mean 'http://host/a%20123' ?"),
         ("# nothing\n", "list: has no address in it"),
+        ("0" * 64 + "  a.iso\n", "list, line 1: begins with a digest, as lists of sha256sum do; "),
+        ("# sums\n" + "0" * 32 + " *a.iso\n", "list, line 2: begins with a digest"),
+        ("SHA256 (a.iso) = " + "0" * 64, "comes first: https://host/path/NAME DIGEST"),
+        ('<?xml version="1.0"?>', "is no address; one is like"),
         ("\udcff", "list: is no text in UTF-8"),
         (None, "list: No such file or directory"),
     ],
@@ -145,13 +151,18 @@ def test_what_is_there_is_skipped_by_wish_and_checked_if_its_digest_is_known(her
         assert "a: is there already; SHA-256 right\n" in capsys.readouterr().err
         Path("a").write_bytes(OTHER)
         assert status("-i", "list", "--skip-existing") == 2
-        assert "which is not the one of the list" in capsys.readouterr().err
+        assert "; --overwrite fetches it anew\n" in capsys.readouterr().err
+        assert status("-i", "list", "--skip-existing", "--overwrite") == 0
+    assert Path("a").read_bytes() == DATA
+    assert status("-i", "http://host/list") == 2
+    assert "--from http://host/list: is an address; fetch the list" in capsys.readouterr().err
 
 
-def test_ctrl_c_names_the_command_that_goes_on_with_the_rest(here: Path):
+@pytest.mark.parametrize("given", [[], ["--overwrite"]])
+def test_ctrl_c_names_the_command_that_goes_on_with_the_rest(given, here: Path):
     does = Behaviour(data=DATA, rate=1e6)
     with serving(does) as server:
-        words = [*HERE, at(server, "a"), at(server, "b"), at(server, "c")]
+        words = [*HERE, at(server, "a"), at(server, "b"), at(server, "c"), *given]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=here) as process:
             until(lambda: (here / "b.part").exists() and len(does.gets()) > 1)
             time.sleep(0.2)
@@ -159,9 +170,10 @@ def test_ctrl_c_names_the_command_that_goes_on_with_the_rest(here: Path):
             _, err = process.communicate(timeout=30)
         assert process.returncode == 130
         assert "1 of 3 files are there.\n" in err
-        assert err.endswith(" --skip-existing\n")
+        assert err.endswith(" --overwrite\n" if given else " --skip-existing\n")
         does.rate = 0
-        words.append("--skip-existing")
+        words = shlex.split(err.rpartition(" with: flashcrowd ")[2], posix=True)
+        words = [*HERE[:-1], *words]
         again = subprocess.run(words, stderr=subprocess.PIPE, text=True, cwd=here, check=True)
     assert all((here / it).read_bytes() == DATA for it in "abc")
     kept = re.search(r"b.part keeps (.*?) of ", err)

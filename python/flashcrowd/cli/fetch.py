@@ -49,13 +49,16 @@ def fetch(
     ] = None,
     directory: Annotated[
         Path | None,
-        Parameter(name=["--directory", "-d"], help="The folder for files without -o."),
+        Parameter(
+            name=["--directory", "-d"], help="The folder for files without -o; made if missing."
+        ),
     ] = None,
     skip_existing: Annotated[
         bool,
         Parameter(
             negative=(),
-            help="Leave a file of that name as it is; it is checked only if its SHA-256 is known.",
+            help="Leave a file of that name as it is; it is checked only if its SHA-256 is known, "
+            "and one with another SHA-256 is an error, or replaced with --overwrite.",
         ),
     ] = False,
     overwrite: Annotated[
@@ -110,7 +113,7 @@ def fetch(
     Exit status: 0 all files are there, 1 the server or the way to it failed, 2 the address, the
     target or this machine does not allow it, 130 after Ctrl-C. Of several failures, 1 counts first.
     """
-    from flashcrowd.download import FetchError, Unusable, several
+    from flashcrowd.download import FetchError, several
     from flashcrowd.download import fetch as fetch_file
 
     def one(each: Wanted, voice: Voice) -> Fetched:
@@ -136,7 +139,7 @@ def fetch(
             return _only(wanted[0], one, quiet, json)
     except FetchError as error:
         print(error, file=sys.stderr)
-        if error.kept and not isinstance(error, Unusable):
+        if error.kept and error.goes_on:
             print(f"What came is kept. Go on with: {again()}", file=sys.stderr)
         return error.status
 
@@ -148,9 +151,10 @@ def fetch(
         print(line, file=sys.stderr, flush=True)
 
     try:
-        return several.Several(wanted, one, say, told, quiet, skip_existing).run()
+        return several.Several(wanted, one, say, told, quiet, skip_existing, overwrite).run()
     except KeyboardInterrupt:
-        skip = "" if skip_existing else " --skip-existing"
+        # A file that is there may be one that --overwrite was to replace.
+        skip = "" if skip_existing or overwrite else " --skip-existing"
         print(f"Go on with: {again()}{skip}", file=sys.stderr)
         return stopped()
 
@@ -167,7 +171,8 @@ def _only(
             fetched = fetch_one(each, voice)
         except KeyboardInterrupt:
             voice.stop()
-            print(f"\nStopped. {voice.kept()}\nGo on with: {again()}", file=sys.stderr)
+            then = "Go on" if voice.keeps else "Begin again"
+            print(f"\nStopped. {voice.kept()}\n{then} with: {again()}", file=sys.stderr)
             return stopped()
     if json:
         print(json_format.dumps(_said(Outcome(each, fetched))))
@@ -205,6 +210,9 @@ def _wanted(
     from flashcrowd.download import Unusable
     from flashcrowd.download.wanted import Wanted, plan
 
+    for url in urls:
+        if "://" not in url and Path(url).is_file():
+            raise Unusable(f"{url}: is a file here, and no address; a list goes with --from {url}")
     entries: list[tuple[str, str | None]] = [(url, sha256) for url in urls]
     for name in lists:
         entries += _listed(name)
@@ -219,7 +227,21 @@ def _wanted(
         if directory is not None:
             raise Unusable("-o and -d: -o names the file with its folder; give one of both")
         return [Wanted(entries[0][0], output, entries[0][1])]
-    return plan(entries, directory or Path())
+    wanted = plan(entries, directory or Path())
+    if directory is not None:
+        _make(directory)
+    return wanted
+
+
+def _make(folder: Path) -> None:
+    """Make a folder that is not there, and those above it."""
+    from flashcrowd.download import Unusable
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = str(error) if isinstance(error, ValueError) else error.strerror
+        raise Unusable(f"{folder}: cannot be made ({why}); name another folder with -d") from None
 
 
 def _listed(name: str) -> list[tuple[str, str | None]]:
@@ -238,6 +260,8 @@ def _listed(name: str) -> list[tuple[str, str | None]]:
             raise Unusable(f"{shown}: is longer than {MOST_LIST >> 20} MiB; split the list")
         return read_list(text.decode("utf-8"), shown)
     except OSError as error:
+        if "://" in name:
+            raise Unusable(f"--from {name}: is an address; fetch the list first") from None
         raise Unusable(f"{shown}: {error.strerror or error}; name a list of addresses") from None
     except UnicodeDecodeError:
         raise Unusable(f"{shown}: is no text in UTF-8; a list has one address a line") from None

@@ -114,11 +114,11 @@ def check(url: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise Unusable(f"{url}: is no address ({error})") from None
-    if parts.scheme.lower() not in PORTS:
+    odd = [it for it in url if it <= " " or it == "\x7f"]
+    if parts.scheme.lower() not in PORTS and not odd:
         if not parts.scheme or "." in parts.scheme or parts.scheme == "localhost":
             raise Unusable(f"{url}: has no scheme; did you mean http://{url} ?")
         raise Unusable(f"{url}: {parts.scheme}: is not spoken here, http and https are")
-    odd = [it for it in url if it <= " " or it == "\x7f"]
     if set(odd) == {" "} and parts.hostname and " " not in parts.netloc:
         raise Unusable(
             f"{url!r}: is no address, for its spaces; did you mean '{_without_odd(parts)}' ?"

@@ -25,7 +25,7 @@ from flashcrowd.download.asking import (
     range_of,
 )
 from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
-from flashcrowd.download.errors import Broken, FetchError, Local, Unusable
+from flashcrowd.download.errors import Broken, FetchError, Local, Unusable, Wrong
 from flashcrowd.download.fields import ContentRange, Validator
 from flashcrowd.download.meter import Meter
 from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
@@ -141,7 +141,7 @@ class Download:
         self._begin = time.monotonic()
         self._meter = Meter(self._begin)
         if os.path.isdir(wish.target):
-            raise Local(f"{wish.target}: is a folder; name a file in it with -o")
+            raise Local(f"{wish.target}: is a folder; name another place (-o, -d)")
         if os.path.lexists(wish.target) and not wish.overwrite:
             raise taken(wish.target)
         self._part = Part(wish.target)
@@ -543,8 +543,9 @@ class Download:
         coding = codings.unasked(answer.fields.get("content-encoding", ""), names)
         # With a digest given, that decides whether these are the bytes of the file.
         if coding and not self._wish.sha256:
-            raise FetchError(
-                f"{self._site.url}: comes encoded ({coding[:40]!r}), which was not asked for"
+            raise Wrong(
+                f"{self._site.url}: comes encoded ({coding[:40]!r}), which was not asked for; "
+                "with --sha256 the digest decides whether this is the file"
             )
 
     def _refused(self, answer: Answer) -> None:
@@ -725,11 +726,11 @@ class Download:
             FetchError: this was so too often.
         """
         self._anew += 1
+        self._leave_digests()
+        self._part.forget()
         if self._anew > MOST_ANEW:
             raise FetchError(f"{self._site.url}: {why}, {self._anew} times; try again later")
         self._tell(f"{why}: begins anew")
-        self._leave_digests()
-        self._part.forget()
         self._resumed = 0
         self._wrong.clear()
 
@@ -756,9 +757,10 @@ class Download:
                     self._alone = True
                     self._anew_because("what came from several versions is not the file")
                     return None
-                raise FetchError(
+                raise Wrong(
                     f"{self._site.url}: has the SHA-256 {digest.hex()}, which is not the one that "
-                    f"was given; {self._part.path} has what came, remove it to fetch anew"
+                    "was given; correct that, and what came is used; or remove "
+                    f"{self._part.path}, and it is fetched anew"
                 )
             if self._wish.sha256:
                 verified.append("sha256")
@@ -793,7 +795,7 @@ class Download:
             self._refetched += end - start
             self._wrong[index] = self._wrong.get(index, 0) + 1
             if self._wrong[index] >= WRONG_BLOCK:
-                raise FetchError(
+                raise Wrong(
                     f"{self._site.url}: bytes {start} to {end - 1} came {WRONG_BLOCK} times "
                     "otherwise than the server's own digest says; tell who runs it"
                 )
@@ -809,7 +811,7 @@ class Download:
         self._wrongs += 1
         if self._wrongs > 1:
             self._part.forget()
-            raise FetchError(
+            raise Wrong(
                 f"{self._site.url}: came twice otherwise than the server's own digest says; "
                 "tell who runs it"
             )

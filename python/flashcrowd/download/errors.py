@@ -10,16 +10,25 @@ class FetchError(Exception):
         status: exit status of the command: 2 if what was asked for cannot be done, 1 if the server
             or the way to it failed.
         kept: bytes that are kept for the next call.
+        goes_on: whether the same call may go on with them.
     """
 
     status = 1
     kept = 0
+    goes_on = True
+
+
+class Wrong(FetchError):
+    """The server has other bytes than those that are wanted: the next call would get the same."""
+
+    goes_on = False
 
 
 class Unusable(FetchError):
     """The address, the target, or this machine: another try of the same would end the same."""
 
     status = 2
+    goes_on = False
 
 
 class Local(Unusable):

@@ -87,7 +87,8 @@ class Part:
         except OSError:
             os.close(self.fd)
             raise Local(
-                f"{self.path}: another fetch is at work on it; wait for it, or name another -o"
+                f"{self.path}: another fetch is at work on it; wait for it, or name another place "
+                "(-o, -d)"
             ) from None
 
     def resume(self, urls: Sequence[str]) -> str:
@@ -183,7 +184,7 @@ class Part:
         free = shutil.disk_usage(self.path.parent).free
         short = Local(
             f"{self.path.parent}: {scaled(length, 'B')} are needed, {scaled(free, 'B')} are free; "
-            "make room, or name another folder with -o"
+            "make room, or name another place (-o, -d)"
         )
         if length > free:
             raise short
@@ -334,11 +335,11 @@ class Part:
 
 def taken(target: Path) -> Local:
     """There is a file of the name already."""
-    return Local(f"{target}: is there already; --overwrite replaces it, -o names another")
+    return Local(f"{target}: is there already; --overwrite replaces it, --skip-existing leaves it")
 
 
 def _foreign(path: Path) -> Local:
-    return Local(f"{path}: is there and of something else; move it, or name another -o")
+    return Local(f"{path}: is there and of something else; move it, or name another place (-o, -d)")
 
 
 def _read(text: bytes) -> tuple[Source, Ranges] | None:
@@ -395,7 +396,7 @@ def _unwritable(path: Path, error: OSError | ValueError, kept: bool = True) -> F
         then = "goes on" if kept else "begins anew, as the server says no length or version"
         return Local(f"{path}: {why}; make room and give the command again, it {then}")
     if error.errno == errno.ELOOP:
-        return Local(f"{path}: is a symbolic link; remove it, or name another -o")
+        return Local(f"{path}: is a symbolic link; remove it, or name another place (-o, -d)")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return Local(f"{path.parent}: is no folder; make it, or name another one (-d, -o)")
-    return Local(f"{path}: {why}; name another place with -o")
+        return Local(f"{path.parent}: is no folder; make it, or name another place (-o, -d)")
+    return Local(f"{path}: {why}; name another place (-o, -d)")

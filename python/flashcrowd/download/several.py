@@ -46,6 +46,7 @@ class Several:
         told: takes each outcome as soon as there is one.
         quiet: whether only what went wrong is said.
         skip_existing: whether a file that is there already is left as it is.
+        overwrite: whether one that is there with another digest is fetched anew even so.
 
     Attributes:
         outcomes: what came of those that were tried.
@@ -57,6 +58,7 @@ class Several:
     told: Callable[[Outcome], None] = lambda outcome: None
     quiet: bool = False
     skip_existing: bool = False
+    overwrite: bool = False
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
     def run(self) -> int:
@@ -83,9 +85,13 @@ class Several:
     def _one(self, each: Wanted, place: Place) -> Outcome:
         try:
             if self.skip_existing and os.path.lexists(each.target):
-                checked = "SHA-256 right" if _right(each) else "not checked"
-                self._say(f"{each.target}: is there already; {checked}")
-                return Outcome(each)
+                wrong = _wrong(each)
+                if wrong is None:
+                    checked = "not checked" if each.sha256 is None else "SHA-256 right"
+                    self._say(f"{each.target}: is there already; {checked}")
+                    return Outcome(each)
+                if not self.overwrite:
+                    raise wrong
             with Voice(each.target.name, self.quiet, place) as voice:
                 try:
                     fetched = self.fetch(each, voice)
@@ -124,22 +130,22 @@ class Several:
             self.say(f"  and {len(failed) - SHOWN} more")
 
 
-def _right(each: Wanted) -> bool:
-    """Whether a file that is there has the digest that it must have; False if none is known.
+def _wrong(each: Wanted) -> Local | None:
+    """What is wrong with a file that is there; None if it has its digest, or none is known.
 
     Raises:
-        Local: it has another one, or cannot be read.
+        Local: it cannot be read.
     """
     if each.sha256 is None:
-        return False
+        return None
     try:
         with each.target.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise Local(f"{each.target}: {error.strerror or error}; name another place") from None
-    if digest != each.sha256.lower():
-        raise Local(
-            f"{each.target}: is there already with the SHA-256 {digest}, which is not the one of "
-            "the list; --overwrite fetches it anew"
-        )
-    return True
+    if digest == each.sha256.lower():
+        return None
+    return Local(
+        f"{each.target}: is there already with the SHA-256 {digest}, which is not the one that "
+        "was given; --overwrite fetches it anew"
+    )

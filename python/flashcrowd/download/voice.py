@@ -144,6 +144,11 @@ class Voice:
         with contextlib.suppress(OSError, ValueError):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether something is kept of a download that is stopped now."""
+        return self._far is not None and self._far.kept
+
     def kept(self) -> str:
         """What is kept of a download that was stopped."""
         if self._far is None or not self._far.kept:

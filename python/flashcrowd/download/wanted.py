@@ -14,6 +14,8 @@ MOST_LIST = 16 << 20
 """The longest list of addresses that is read, in bytes."""
 _BESIDE = ("", ".part", ".part.json", ".part.json.new")
 """Ends of the names of files that a download of a name makes."""
+_SUMS = re.compile(r"\s*\\?([0-9a-fA-F]{32,128}\s|(MD5|SHA\d+|BLAKE2\w+) \()")
+"""Beginnings of lines of md5sum and its kin, of both styles."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ def read_list(text: str, name: str) -> list[tuple[str, str | None]]:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
+        if _SUMS.match(line):
+            raise Unusable(
+                f"{name}, line {number}: begins with a digest, as lists of sha256sum do; the "
+                "address comes first: https://host/path/NAME DIGEST"
+            )
         digest = words.pop() if re.fullmatch(r"[0-9a-fA-F]{64}", words[-1]) else None
         try:
             check(" ".join(words))
