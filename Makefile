@@ -165,7 +165,7 @@ docs: $(UV) ## The documentation as a site, with the API of both languages: targ
 	@$(UV) sync --locked --quiet --extra report --group docs
 	$(RUSTDOC)
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site docs target/site
-	rm -rf target/site/rust && cp -r target/doc target/site/rust
+	rm -rf target/site/rust && cp -r $${CARGO_TARGET_DIR:-target}/doc target/site/rust
 	@test -z "$(WASM)" && echo "The site has no playground: $(NO_WASM)" || $(MAKE) --no-print-directory playground
 	@echo "target/site/index.html"
 
