@@ -36,6 +36,11 @@ def test_types_are_published() -> None:
     assert (package / "_core.pyi").is_file()
 
 
+def test_no_link_is_in_the_package() -> None:
+    """A wheel has none: one that leads nowhere breaks its build, any other doubles files."""
+    assert [it for it in Path(flashcrowd.__file__).parent.rglob("*") if it.is_symlink()] == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:

@@ -90,10 +90,14 @@ class Environment:
 
 
 def plain(here: Environment) -> None:
-    """What needs no extra: checks, plans, uTP, a server and its client."""
+    """What needs no extra: lists, checks, plans, uTP, a server and its client."""
     found = here.call("python", "-c", "import flashcrowd; print(flashcrowd.__file__)")
     assert Path(found.strip()).is_relative_to(here.work.parent / "venv"), found
     here.call("python", "-c", "import importlib.util as u; assert not u.find_spec('pyarrow')")
+    assert "bufferbloat" in here.call("flashcrowd", "list", "studies")
+    here.call("flashcrowd", "init", "--template", "bufferbloat")
+    here.call("flashcrowd", "check", "bufferbloat.toml")
+    here.call("flashcrowd", "explain", "network.rtt")
     here.call("flashcrowd", "check", "study.toml")
     here.call("flashcrowd", "plan", "study.toml", "--out", "plan.json")
     lacks = here.call("flashcrowd", "run", "study.toml", "--report", status=2)
