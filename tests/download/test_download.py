@@ -18,11 +18,12 @@ import pytest
 from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
 
 import flashcrowd
-from flashcrowd.download import Fetched, FetchError, Unusable, download
-from flashcrowd.download.download import Download, Wish
+from flashcrowd.download import Fetched, FetchError, Unusable, asking
+from flashcrowd.download.download import Download
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part, Source
 from flashcrowd.download.site import Site
+from flashcrowd.download.wish import Wish
 
 DATA = content(20 * BLOCK + 777)
 
@@ -548,7 +549,7 @@ def test_where_several_ranges_are_refused_one_part_after_the_other_is_pulled(tmp
 
 
 def test_where_no_part_is_chosen_by_the_server_its_hints_say_what_to_ask_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "PART", 4 * BLOCK)
+    monkeypatch.setattr(asking, "PART", 4 * BLOCK)
     does = Behaviour(data=DATA, reorders=True, refuses_several=416, refuses_pull=416)
     does.resident = [(6 * BLOCK, 9 * BLOCK), (11 * BLOCK, 17 * BLOCK)]
     with serving(does) as server:
@@ -566,7 +567,7 @@ def test_where_no_part_is_chosen_by_the_server_its_hints_say_what_to_ask_for(tmp
 
 
 def test_without_hints_the_rest_is_asked_for_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "PART", 4 * BLOCK)
+    monkeypatch.setattr(asking, "PART", 4 * BLOCK)
     does = Behaviour(data=DATA, reorders=True, refuses_several=416, refuses_pull=416)
     with serving(does) as server:
         fetched = Call(server.url, tmp_path / "file").run()

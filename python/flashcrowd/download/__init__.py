@@ -8,9 +8,10 @@ from pathlib import Path
 
 from flashcrowd.download.account import Fetched, Progress
 from flashcrowd.download.address import name_of
-from flashcrowd.download.download import Download, Wish
+from flashcrowd.download.download import Download
 from flashcrowd.download.errors import FetchError, Unusable
 from flashcrowd.download.site import Site
+from flashcrowd.download.wish import Wish
 
 __all__ = ["FetchError", "Fetched", "Progress", "Unusable", "fetch", "name_of"]
 

@@ -5,52 +5,26 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from flashcrowd.amounts import scaled
 from flashcrowd.download import codings, fields, statuses
 from flashcrowd.download.account import Fetched, Progress
-from flashcrowd.download.address import origin
-from flashcrowd.download.asking import (
-    FIRST,
-    HINTS,
-    LADDER,
-    MOST_RANGES,
-    PREFERENCE,
-    SPLIT,
-    Form,
-    applied,
-    in_two,
-    range_of,
-)
-from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
+from flashcrowd.download.asking import FIRST, OTHER_BYTES, WANTED, Asking, Form, applied
 from flashcrowd.download.errors import Broken, FetchError, Local, Unusable, Wrong
 from flashcrowd.download.fields import ContentRange, Validator
 from flashcrowd.download.meter import Meter
 from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
 from flashcrowd.download.part import Part, Source, taken
 from flashcrowd.download.patience import Patience
-from flashcrowd.download.ranges import Run
+from flashcrowd.download.proof import OtherFile, Proof
 from flashcrowd.download.site import Answer, Site
-from flashcrowd.download.sites import Sites
-from flashcrowd.download.verify import Blocks, Whole
+from flashcrowd.download.sites import Sites, has
+from flashcrowd.download.wish import Wish
 
-PART = 1 << 20
-"""Bytes that are asked for at once by hints, which grow old; as many as a server's part has."""
 MOST_ANEW = 8
 """A download that begins anew so often is given up at the next time."""
 FIRST_TRIES = 3
 """So many tries to reach a server that has never answered."""
-WRONG_BLOCK = 3
-"""A block that came wrong so often is not asked for again."""
-DIGESTS_S = 20.0
-"""For how long the digests of a file that is whole are waited for, in seconds."""
-BROKEN_S = 1.0
-"""Digests whose answer broke off are asked for again after so long, in seconds."""
-WANTED = {"want-repr-digest": "sha-256=10, sha-512=5"}
-"""The field that asks for the digest of the whole file (RFC 9530)."""
-OTHER_BYTES = "an answer 206 with other bytes than were asked for"
 
 
 class Changed(Exception):
@@ -59,25 +33,6 @@ class Changed(Exception):
 
 class Refused(Exception):
     """The server does not take this form of request; the next one was chosen."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is wanted.
-
-    Attributes:
-        target: where the file is to be.
-        overwrite: whether a file of that name may be replaced.
-        sha256: the digest that the file must have; empty if nobody knows.
-        any_order: whether a server may be asked for its own order.
-        tries: exchanges in a row that may come to nothing.
-    """
-
-    target: Path
-    overwrite: bool = False
-    sha256: bytes = b""
-    any_order: bool = True
-    tries: int = 8
 
 
 class Download:
@@ -109,34 +64,19 @@ class Download:
         self._tell = tell
         self._sleep = sleep
         self._patience = Patience(wish.tries)
-        self._form = Form.RANGES
+        self._asking = Asking()
         self._used = Form.WHOLE
-        self._stepped = False
         self._answered = False
         self._parts = False
         self._offered = True
-        self._resident: list[Run] = []
-        self._unhinted = 0
         self._where: str | None = None
         self._length: int | None = None
         self._length_of = Validator()
-        self._asked: tuple[int, int | None] = (0, None)
-        self._sole = False
         self._proven = True
         self._alone = False
-        self._digests_at: str | None = None
-        self._digests: Digests | None = None
-        self._blocks: Blocks | None = None
-        self._whole: Whole | None = None
-        self._content = b""
-        self._said: tuple[str, bytes] | None = None
-        self._said_of = Validator()
-        self._wrong: dict[int, int] = {}
         self._anew = 0
-        self._wrongs = 0
         self._received = 0
         self._retries = 0
-        self._refetched = 0
         self._resumed = 0
         self._begin = time.monotonic()
         self._meter = Meter(self._begin)
@@ -146,6 +86,7 @@ class Download:
             raise taken(wish.target)
         self._part = Part(wish.target)
         self._part.digest_decides = bool(wish.sha256)
+        self._proof = Proof(self._part, wish.sha256, self._sites, tell, sleep, self._anew_because)
 
     def run(self) -> Fetched:
         """Fetches the file.
@@ -177,13 +118,13 @@ class Download:
                 verified=verified,
                 how=self._used.value,
                 retries=self._retries,
-                refetched=self._refetched,
+                refetched=self._proof.refetched,
             )
         except FetchError as error:
             error.kept = self.kept
             raise
         finally:
-            self._leave_digests()
+            self._proof.stop()
             part.close()
             # What is kept now, to the byte.
             self._show(True)
@@ -234,46 +175,23 @@ class Download:
                 if not self._sites.leave(self._has_the_same):
                     raise
                 self._tell(f"{error}; goes on at {self._site.url}")
-        self._digest_along()
+        self._proof.begin()
 
     def _has_the_same(self, site: Site) -> bool:
         """Whether another address provably has the file whose bytes are here."""
         source = self._part.source
         if source is None or not self._part.ranges.bytes or (self._wish.sha256 and not self._alone):
             return True
-        known = self._content_of(source.validator) or self._content
-        try:
-            with site.ask("HEAD", WANTED) as answer:
-                version = Validator.of(answer.fields)
-                if not statuses.whole(answer.status) or answer.length != source.length:
-                    return False
-                if version.etag and version.same(source.validator):
-                    return True
-                return bool(known) and fields.repr_digest(answer.fields) == ("sha256", known)
-        except (Broken, FetchError):
-            return False
+        known = self._proof.of(source.validator) or self._proof.content
+        return has(site, source, known)
 
     def _go_on_here(self, why: str) -> None:
         """Another address was chosen: all that is known of a server is about the one before."""
         self._tell(f"{why}; goes on at {self._site.url}")
-        source = self._part.source
-        if source is not None:
-            self._content = self._content_of(source.validator) or self._content
-        self._leave_digests()
-        self._form, self._stepped, self._where = Form.RANGES, False, None
-        self._resident, self._unhinted = [], 0
+        self._proof.leave()
+        self._asking, self._where = Asking(), None
         self._length, self._length_of = None, Validator()
-        self._digests_at = self._digests = self._said = None
-        self._said_of = Validator()
         self._meet_one()
-
-    def _content_of(self, version: Validator) -> bytes:
-        """The SHA-256 of a version by what its server says; empty if it says none."""
-        if self._digests is not None and version.etag and self._digests.etag == version.etag:
-            return self._digests.whole
-        if self._said is not None and self._said[0] == "sha256" and version.same(self._said_of):
-            return self._said[1]
-        return b""
 
     def _is_same(self, version: Validator) -> bool:
         """Whether what is here is of this version. A date is of the server that it is from."""
@@ -311,8 +229,7 @@ class Download:
                     met = True
         except Broken:
             return
-        if self._digests_at is not None:
-            self._ask_digests()
+        self._proof.ask(self._length)
         if met:
             self._compare(self._length_of)
 
@@ -336,8 +253,13 @@ class Download:
         source = self._part.source
         if source is None or not self._part.ranges.bytes or length not in (None, source.length):
             return False
-        proof = self._content_of(version)
-        if proof and proof == self._content and version.strong and source.url != self._site.url:
+        proof = self._proof.of(version)
+        if (
+            proof
+            and proof == self._proof.content
+            and version.strong
+            and source.url != self._site.url
+        ):
             self._part.adopt(Source(self._site.url, version, source.length), proven=True)
             return True
         if not self._wish.sha256 or self._alone:
@@ -345,10 +267,8 @@ class Download:
         if not source.mixed:
             self._tell("the server names another version of the file; the SHA-256 decides")
         self._part.adopt(Source(self._site.url, version, source.length))
-        if self._blocks is not None:
-            self._blocks.stop()
-            self._blocks = None
-        self._digest_along()
+        self._proof.stop_blocks()
+        self._proof.begin()
         return True
 
     def _learn(self, answer: Answer) -> None:
@@ -356,45 +276,12 @@ class Download:
         self._answered = True
         self._where = answer.url
         validator = Validator.of(answer.fields)
-        if self._wish.any_order and validator.strong and not self._stepped:
+        if self._wish.any_order and validator.strong:
             ranges = "bytes" in fields.words(answer.fields, "accept-ranges")
             if ranges and "prefer" in fields.words(answer.fields, "vary"):
-                self._form = FIRST
-        self._resident = fields.runs(answer.fields.get("resident-ranges", ""))
-        digest = fields.repr_digest(answer.fields)
-        if digest is not None or not validator.same(self._said_of):
-            if digest is None and self._said is not None:
-                self._tell(
-                    "an earlier answer's digest is not used: nothing says that this one is of the "
-                    "same version"
-                )
-            self._said, self._said_of = digest, validator
-        where = fields.link(answer.fields, "describedby", "application/json", answer.url)
-        # Digests of another host say nothing about the bytes of this one.
-        if where is not None and origin(where) == origin(answer.url):
-            self._digests_at = where
-
-    def _ask_digests(self) -> float | None:
-        """Asks for the digests of the blocks; gives after how long to ask again, if at all."""
-        assert self._digests_at is not None
-        try:
-            with self._site.ask("GET", url=self._digests_at) as answer:
-                if answer.status == 202:
-                    raise Computing(
-                        min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
-                    )
-                if not statuses.whole(answer.status):
-                    self._digests_at = None
-                    return None
-                self._digests = Digests.parse(answer.small(most_bytes(self._length)))
-        except Computing as computing:
-            return computing.wait_s
-        except Broken:
-            return BROKEN_S
-        except (NotUsable, Unusable) as error:
-            self._tell(f"digests of the server are not used: {error}")
-            self._digests_at = None
-        return None
+                self._asking.offer()
+        self._asking.resident = fields.runs(answer.fields.get("resident-ranges", ""))
+        self._proof.learn(answer, validator)
 
     # One exchange.
 
@@ -415,7 +302,7 @@ class Download:
                 self._anew_because("the last answer contradicts itself")
             barren = self._received == before and self._patience.failed > 0
             if malformed or (barren and self._parts):
-                self._step_down(malformed)
+                self._asking.step_down(malformed)
             if barren:
                 self._where = None
             if not self._answered and self._patience.failed + 1 >= FIRST_TRIES * len(self._sites):
@@ -436,7 +323,7 @@ class Download:
         else:
             self._note(before)
             if self._received == before and not self._is_whole():
-                self._step_down(True)
+                self._asking.step_down(True)
                 if self._patience.next(None) is None:
                     raise FetchError(
                         f"{self._site.url}: the server gives nothing of what is missing"
@@ -446,59 +333,16 @@ class Download:
         rest = 0 if self._is_whole() else None
         self._patience.came(self._received - before, rest)
 
-    def _step_down(self, sure: bool) -> None:
-        """The form that was used did not work: the next one; whole only if it is sure."""
-        self._stepped = True
-        if self._form is not Form.WHOLE and (sure or self._form is not Form.RANGES):
-            self._form = LADDER[LADDER.index(self._form) + 1]
-
     def _request(self) -> None:
-        headers = dict(WANTED)
-        source, form = self._part.source, self._form
         by_digest = bool(self._wish.sha256) and not self._alone
-        if source is not None and not source.validator.strong and not by_digest:
-            form = Form.WHOLE  # Nothing says that parts belong together.
-        runs: list[Run] = []
-        if source is not None and source.length is not None and form is not Form.WHOLE:
-            runs = self._part.missing()
-        named: list[tuple[int, int | None]] = []
-        if form is Form.ANY_ORDER:
-            named = in_two(runs[:MOST_RANGES]) if runs else [(0, SPLIT), (SPLIT, None)]
-            if len(named) > 1:
-                headers["prefer"] = PREFERENCE
-        elif form is Form.PULL:
-            # One range, as what is in between may know no several; the longest leaves most choice.
-            longest = max(runs, key=lambda run: run[1] - run[0]) if runs else (0, None)
-            named, headers["prefer"] = [longest], f"{PREFERENCE}; parts=1"
-        elif form is Form.HINTS:
-            named, headers["prefer"] = [self._hinted(runs)], HINTS
-        elif self._part.ranges.bytes:
-            named = list(runs[:1])
-        if named:
-            headers["range"] = range_of(named)
-            self._asked, self._sole = (named[0][0], named[-1][1]), len(named) == 1
-            if source is not None and self._part.ranges.bytes and not by_digest:
-                headers["if-range"] = source.validator.if_range
+        form, headers = self._asking.request(self._part, by_digest, self._length)
+        ranged = "range" in headers
         self._parts = False
         with self._site.ask("GET", headers, self._where) as answer:
-            self._used = Form.RANGES if named else Form.WHOLE
+            self._used = Form.RANGES if ranged else Form.WHOLE
             self._parts = answer.status == 206
-            self._take(answer, bool(named))
-        if form is Form.HINTS:
-            # The first one may find an empty memory; afterwards what it has read is there.
-            self._unhinted = 0 if self._resident else self._unhinted + 1
-            if self._unhinted > 1:
-                self._step_down(False)
-
-    def _hinted(self, runs: list[Run]) -> Run:
-        """Of what is missing, the longest run in the server's memory; without one, the next."""
-        length = self._length if self._part.source is None else self._part.source.length
-        had = self._part.ranges
-        known = [it for low, high in self._resident for it in had.gaps(low, high)]
-        known = [(low, min(high, length or high)) for low, high in known]
-        best = max(known, key=lambda run: run[1] - run[0], default=(0, 0))
-        low, high = best if best[0] < best[1] else (runs or [(0, PART)])[0]
-        return low, min(high, low + PART)
+            self._take(answer, ranged)
+        self._asking.answered(form)
 
     def _take(self, answer: Answer, ranged: bool) -> None:
         if answer.status == 206:
@@ -531,7 +375,8 @@ class Download:
 
     def _look_at_order(self, answer: Answer) -> None:
         """Says once that a server which offers its order has not chosen it."""
-        if self._form is FIRST and not self._sole and not applied(answer.fields) and self._offered:
+        offered = self._asking.form is FIRST and not self._asking.sole
+        if offered and not applied(answer.fields) and self._offered:
             self._offered = False
             self._tell(
                 "the server offers its own order, and the bytes come in the file's: a proxy in "
@@ -554,7 +399,7 @@ class Download:
         source = self._part.source
         if answer.status == 416 and source is not None and length not in (None, source.length):
             raise Changed
-        self._step_down(True)
+        self._asking.step_down(True)
         raise Refused
 
     def _take_whole(self, answer: Answer) -> None:
@@ -569,7 +414,7 @@ class Download:
             self._renew(validator, length)
         elif self._part.ranges.bytes:
             self._tell("the server gives no ranges: all bytes come again")
-            self._form, self._stepped = Form.WHOLE, True
+            self._asking.no_ranges()
         self._used = Form.WHOLE
         at = 0
         for data in answer.body():
@@ -600,23 +445,24 @@ class Download:
                 self._anew_because("the file has changed on the server")
             else:
                 self._anew_because("nothing says that the file is as it was")
-        self._leave_digests()
-        self._proven, self._content = True, b""
+        self._proof.stop()
+        self._proven, self._proof.content = True, b""
         self._part.begin(Source(self._site.url, validator, length))
-        self._digest_along()
+        self._proof.begin()
 
     def _take_range(self, answer: Answer) -> None:
         got = ContentRange.parse(answer.fields.get("content-range", ""))
         if got is None:
             raise Malformed("an answer 206 that does not say which bytes it has")
         chosen = applied(answer.fields)
-        self._within(got.start, got.end)
-        if self._sole and not chosen and got.start != self._asked[0]:
+        self._asking.within(got.start, got.end)
+        if self._asking.sole and not chosen and got.start != self._asking.start:
             raise Malformed(OTHER_BYTES)
         if answer.length not in (None, got.end - got.start):
             raise Malformed("an answer 206 whose Content-Length does not fit its Content-Range")
         self._accept(answer, got.length)
-        plain = Form.HINTS if self._resident and self._form is Form.HINTS else Form.RANGES
+        hinted = self._asking.resident and self._asking.form is Form.HINTS
+        plain = Form.HINTS if hinted else Form.RANGES
         self._used = Form.ANY_ORDER if chosen else plain
         at = got.start
         for data in answer.body():
@@ -639,18 +485,13 @@ class Download:
                     self._accept(answer, parts.length)
                     accepted = True
                     self._used = Form.ANY_ORDER if applied(answer.fields) else Form.RANGES
-                self._within(at, at + len(piece))
+                self._asking.within(at, at + len(piece))
                 self._write(at, piece)
                 count += len(piece)
             if beyond > MOST_LINE or count > 2 * (parts.length or count):
                 raise Malformed("parts without end")
         if not parts.finished:
             raise Broken("the connection broke off")
-
-    def _within(self, start: int, end: int) -> None:
-        low, high = self._asked
-        if start < low or (high is not None and end > high):
-            raise Malformed(OTHER_BYTES)
 
     def _accept(self, answer: Answer, length: int | None) -> None:
         """Parts of a file: of the version that is here, or of the one that begins here.
@@ -679,45 +520,8 @@ class Download:
     def _write(self, at: int, data: bytes | memoryview) -> None:
         written = self._part.write(at, data)
         self._received += written
-        if self._blocks is not None:
-            self._blocks.offer(at, at + len(data))
-        if self._whole is not None:
-            self._whole.reach(self._part.ranges.prefix)
+        self._proof.offer(at, at + len(data))
         self._show(False)
-
-    # Digests.
-
-    def _digest_along(self) -> None:
-        """Digests beside the download, of which it is known that they will be needed."""
-        source = self._part.source
-        if source is None:
-            return
-        if self._blocks is None and self._digests is not None and self._fits(self._digests):
-            self._blocks = Blocks(self._part, self._digests)
-        if self._whole is None and self._algorithm() is not None:
-            self._whole = Whole(self._part, self._algorithm() or "")
-
-    def _fits(self, digests: Digests) -> bool:
-        source = self._part.source
-        return (
-            source is not None
-            and digests.length == source.length
-            and digests.etag == source.validator.etag
-        )
-
-    def _algorithm(self) -> str | None:
-        """By which the whole file is digested; not if its blocks are, unless somebody asked."""
-        if self._wish.sha256:
-            return "sha256"
-        if self._blocks is None and self._said is not None:
-            return self._said[0]
-        return None
-
-    def _leave_digests(self) -> None:
-        for each in (self._blocks, self._whole):
-            if each is not None:
-                each.stop()
-        self._blocks = self._whole = None
 
     def _anew_because(self, why: str) -> None:
         """Nothing of the file is here.
@@ -726,13 +530,12 @@ class Download:
             FetchError: this was so too often.
         """
         self._anew += 1
-        self._leave_digests()
+        self._proof.forget()
         self._part.forget()
         if self._anew > MOST_ANEW:
             raise FetchError(f"{self._site.url}: {why}, {self._anew} times; try again later")
         self._tell(f"{why}: begins anew")
         self._resumed = 0
-        self._wrong.clear()
 
     def _verify(self) -> tuple[str, ...] | None:
         """All bytes are there: by what they were verified; None if some were wrong and are missing.
@@ -740,83 +543,18 @@ class Download:
         Raises:
             FetchError: the file is not what it should be.
         """
-        self._await_digests()
-        self._digest_along()
-        verified: list[str] = []
-        if self._blocks is not None:
-            bad = self._blocks.settle()
-            if bad:
-                self._drop(bad)
-                return None
-            verified.append("blocks")
-        if self._whole is not None:
-            algorithm = self._algorithm() or ""
-            digest = self._whole.settle()
-            if self._wish.sha256 and digest != self._wish.sha256:
-                if self._part.source is not None and self._part.source.mixed:
-                    self._alone = True
-                    self._anew_because("what came from several versions is not the file")
-                    return None
+        try:
+            return self._proof.verify(self._length)
+        except OtherFile as other:
+            if self._part.source is None or not self._part.source.mixed:
                 raise Wrong(
-                    f"{self._site.url}: has the SHA-256 {digest.hex()}, which is not the one that "
+                    f"{self._site.url}: has the SHA-256 {other}, which is not the one that "
                     "was given; correct that, and what came is used; or remove "
                     f"{self._part.path}, and it is fetched anew"
-                )
-            if self._wish.sha256:
-                verified.append("sha256")
-            if self._said is not None and self._said[0] == algorithm and "blocks" not in verified:
-                if digest != self._said[1]:
-                    return self._wrong_whole()
-                verified.append("server")
-        return tuple(verified)
-
-    def _await_digests(self) -> None:
-        """Digests that the server was still making at the beginning."""
-        until, left = time.monotonic() + DIGESTS_S, DIGESTS_S
-        if self._digests is not None and not self._fits(self._digests):
-            self._digests = None  # of another version
-        while self._digests_at is not None and self._digests is None:
-            wait_s = self._ask_digests()
-            if self._digests is not None:
-                return
-            if wait_s is None:
-                return
-            if time.monotonic() + wait_s > until or wait_s > left:
-                self._tell("the digests of the file could not be had from the server")
-                return
-            self._sleep(wait_s)
-            left -= wait_s
-
-    def _drop(self, bad: list[int]) -> None:
-        assert self._blocks is not None
-        for index in bad:
-            start, end = self._blocks.digests.block(index)
-            self._part.drop(start, end)
-            self._refetched += end - start
-            self._wrong[index] = self._wrong.get(index, 0) + 1
-            if self._wrong[index] >= WRONG_BLOCK:
-                raise Wrong(
-                    f"{self._site.url}: bytes {start} to {end - 1} came {WRONG_BLOCK} times "
-                    "otherwise than the server's own digest says; tell who runs it"
-                )
-        # The digest of the whole has read them.
-        if self._whole is not None:
-            self._whole.stop()
-            self._whole = None
-        size = scaled(sum(end - start for start, end in map(self._blocks.digests.block, bad)), "B")
-        self._tell(f"{size} came damaged, by the server's digests: fetched again")
-
-    def _wrong_whole(self) -> None:
-        """The file is not what the server's digest says: once more, as it may be the way."""
-        self._wrongs += 1
-        if self._wrongs > 1:
-            self._part.forget()
-            raise Wrong(
-                f"{self._site.url}: came twice otherwise than the server's own digest says; "
-                "tell who runs it"
-            )
-        self._refetched += self._part.ranges.bytes
-        self._anew_because("the file came otherwise than the server's digest says")
+                ) from None
+        self._alone = True
+        self._anew_because("what came from several versions is not the file")
+        return None
 
     def _unproven(self) -> FetchError:
         """The server ended a file by closing the connection, and nothing says that it is whole."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from flashcrowd.download import fields, statuses
+from flashcrowd.download.asking import WANTED
+from flashcrowd.download.errors import Broken, FetchError
+from flashcrowd.download.fields import Validator
+from flashcrowd.download.part import Source
 from flashcrowd.download.site import Site
 
 
@@ -49,3 +54,23 @@ class Sites:
             return False
         self._sites.remove(left)
         return True
+
+
+def has(site: Site, source: Source, digest: bytes) -> bool:
+    """Whether a server provably has the file of a source.
+
+    Args:
+        site: the server.
+        source: what is here.
+        digest: its SHA-256; empty if nobody knows.
+    """
+    try:
+        with site.ask("HEAD", WANTED) as answer:
+            version = Validator.of(answer.fields)
+            if not statuses.whole(answer.status) or answer.length != source.length:
+                return False
+            if version.etag and version.same(source.validator):
+                return True
+            return bool(digest) and fields.repr_digest(answer.fields) == ("sha256", digest)
+    except (Broken, FetchError):
+        return False

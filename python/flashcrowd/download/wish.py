@@ -1,0 +1,25 @@
+"""What is wanted of a download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted.
+
+    Attributes:
+        target: where the file is to be.
+        overwrite: whether a file of that name may be replaced.
+        sha256: the digest that the file must have; empty if nobody knows.
+        any_order: whether a server may be asked for its own order.
+        tries: exchanges in a row that may come to nothing.
+    """
+
+    target: Path
+    overwrite: bool = False
+    sha256: bytes = b""
+    any_order: bool = True
+    tries: int = 8
