@@ -123,6 +123,11 @@ def _upload_controllers() -> Entries:
     return {name: first_sentence(it["about"]) for name, it in CONTROLLERS.items()}
 
 
+def _templates() -> Entries:
+    files = sorted((HOME / "templates").glob("*.toml"))
+    return {path.stem: opening(path.read_text(encoding="utf-8")) for path in files}
+
+
 def _studies() -> Entries:
     found: dict[str, str] = {}
     for path in sorted(STUDIES.glob("*.toml")):
@@ -158,6 +163,7 @@ KINDS = {
         Kind("queues", "queue of a link, up_queue and down_queue of a line", _queues),
         Kind("measures", "keys of measures", _measures),
         Kind("series", "keys of measures.series", _variants("Sampled")),
+        Kind("templates", "flashcrowd init --template", _templates),
         Kind("studies", "flashcrowd init --template", _studies),
         Kind("papers", "flashcrowd reproduce", _papers),
         Kind("engines", "flashcrowd run --engine", _engines),
@@ -169,6 +175,11 @@ KINDS = {
 def kind_of(table: type[BaseModel]) -> str:
     """The word by which a file chooses this table."""
     return str(table.model_fields["kind"].default)
+
+
+def opening(text: str) -> str:
+    """What a template answers: the comment that it begins with."""
+    return text.split("\n", 1)[0].removeprefix("# ")
 
 
 def first_sentence(text: str | None) -> str:

@@ -159,6 +159,7 @@ def test_lists_are_those_of_the_engine_and_of_the_checks():
     assert found["queues"][1:] == list(DISCIPLINES)
     assert found["measures"] == list(Measures.model_fields)
     assert found["series"] == list(get_args(Sampled))
+    assert set(found["templates"]) == set(TEMPLATES) - {"bufferbloat"}  # which is a study, too
     assert found["studies"] == [path.stem for path in STUDIES]
     assert found["papers"] == sorted(path.parent.name for path in ROOT.glob("papers/*/paper.toml"))
     assert found["engines"] == list(ENGINES)

@@ -225,6 +225,13 @@ def test_a_mirror_of_the_same_tag_goes_on_where_the_first_one_broke_off(here: Pa
     assert gets[1][0]["range"] == f"bytes={5 * BLOCK}-{len(DATA) - 1}"
 
 
+def test_a_remedy_for_one_address_is_not_said_where_another_is_asked(here: Path):
+    first = Behaviour(data=DATA, statuses=[404] * 9, head=404)
+    said, _ = mirrored(here, first, Behaviour(data=DATA))
+    assert (here / "file").read_bytes() == DATA
+    assert re.fullmatch(r"http://\S+: is not there \(404\); goes on at http://\S+", said[0])
+
+
 def test_a_mirror_of_the_same_digest_goes_on_though_its_tag_is_another(here: Path):
     first = Behaviour(data=DATA, cuts=[5 * BLOCK, 0, 0], repr_digest=True)
     said, gets = mirrored(here, first, Behaviour(data=DATA, etag='"x"', repr_digest=True))

@@ -95,6 +95,7 @@ def plain(here: Environment) -> None:
     assert Path(found.strip()).is_relative_to(here.work.parent / "venv"), found
     here.call("python", "-c", "import importlib.util as u; assert not u.find_spec('pyarrow')")
     assert "bufferbloat" in here.call("flashcrowd", "list", "studies")
+    assert "crowd" in here.call("flashcrowd", "list", "templates")
     here.call("flashcrowd", "init", "--template", "bufferbloat")
     here.call("flashcrowd", "check", "bufferbloat.toml")
     here.call("flashcrowd", "explain", "network.rtt")

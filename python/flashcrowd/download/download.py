@@ -152,8 +152,7 @@ class Download:
                 raise
             if self._is_whole():
                 self._anew_because("what came is not the file")
-            # Without the remedies, which are for the case that there is no other address.
-            self._go_on_here(str(error).partition("; ")[0])
+            self._go_on_here(_without_remedy(error))
             self._patience = Patience(self._wish.tries)
         return None
 
@@ -174,7 +173,7 @@ class Download:
             except FetchError as error:
                 if not self._sites.leave(self._has_the_same):
                     raise
-                self._tell(f"{error}; goes on at {self._site.url}")
+                self._tell(f"{_without_remedy(error)}; goes on at {self._site.url}")
         self._proof.begin()
 
     def _has_the_same(self, site: Site) -> bool:
@@ -585,3 +584,8 @@ class Download:
                 kept=self.kept > 0,
             )
         )
+
+
+def _without_remedy(error: FetchError) -> str:
+    """What went wrong; the remedy is for the case that there is no other address."""
+    return str(error).partition("; ")[0]

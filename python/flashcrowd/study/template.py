@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template as Text
 
-from flashcrowd.catalogue import HOME, KINDS, STUDIES
+from flashcrowd.catalogue import HOME, KINDS, STUDIES, opening
 from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
 from flashcrowd.scenario import LINES
 from flashcrowd.units import Rate, Span
@@ -61,7 +61,7 @@ class Template:
     @property
     def question(self) -> str:
         """What it answers."""
-        return self.text.split("\n", 1)[0].removeprefix("# ")
+        return opening(self.text)
 
     def filled(self, line: str, chosen: Sequence[str]) -> str:
         """The study file with a line and with clients or transports.
