@@ -25,14 +25,6 @@ class NotUsable(ValueError):
     """A list of digests that is not to be used, and why."""
 
 
-class Computing(Exception):
-    """The server has not read the whole file yet."""
-
-    def __init__(self, wait_s: float) -> None:
-        super().__init__(wait_s)
-        self.wait_s = wait_s
-
-
 @dataclass(frozen=True)
 class Digests:
     """SHA-256 of each block of a file, and of the whole.

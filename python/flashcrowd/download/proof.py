@@ -8,7 +8,7 @@ from collections.abc import Callable
 from flashcrowd.amounts import scaled
 from flashcrowd.download import fields, statuses
 from flashcrowd.download.address import origin
-from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
+from flashcrowd.download.digests import Digests, NotUsable, most_bytes
 from flashcrowd.download.errors import Broken, Unusable, Wrong
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part
@@ -101,16 +101,12 @@ class Proof:
             return None
         try:
             with self._sites.now.ask("GET", url=self._at) as answer:
-                if answer.status == 202:
-                    raise Computing(
-                        min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
-                    )
+                if answer.status == 202:  # the server has not read the whole file yet
+                    return min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
                 if not statuses.whole(answer.status):
                     self._at = None
                     return None
                 self._digests = Digests.parse(answer.small(most_bytes(length)))
-        except Computing as computing:
-            return computing.wait_s
         except Broken:
             return BROKEN_S
         except (NotUsable, Unusable) as error:
