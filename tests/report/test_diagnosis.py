@@ -160,12 +160,12 @@ def test_the_diagnosis_is_a_table_with_a_column_a_point_and_what_differs_most_fi
 
 def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> None:
     made = _of_two_points()
-    both = points.points_of(made).points
+    both = points.points_of(made)
     (text,) = waits.bufferbloat(made, both)
-    assert text.startswith("Bufferbloat at RTT 400 ms: packets waited 1.5 s on average")
+    assert text.startswith("Bufferbloat with an RTT of 400 ms: packets waited 1.5 s on average")
     assert "carried 87 % of its capacity" in text
     assert "FQ-CoDel" in text
-    assert waits.bufferbloat(made, both[:1]) == []
+    assert waits.bufferbloat(made, both.only(both.points[:1])) == []
 
 
 def test_nothing_known_is_no_table() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
+from tests.report.conftest import Synthetic
 
 import flashcrowd
 from flashcrowd.cli import _status
-from flashcrowd.report import answer, compare, expectations, lacking, measures
+from flashcrowd.report import answer, axis_words, compare, expectations, lacking, measures
 from flashcrowd.report.headline import headline
 from flashcrowd.report.points import points_of
 from flashcrowd.report.summary import summary
@@ -94,7 +97,7 @@ def test_nothing_of_a_dead_network_counts(name: str, tmp_path: Path) -> None:
     said = [it for it in answer.sentences(found, points) if "not compared" in it]
     assert said
     how = "cut off" if name == "swarm" else "undelivered"
-    assert all(it.endswith(f" at loss 100 % (3 of 3 runs {how}).") for it in said), said
+    assert all(it.startswith(f"With a loss of 100 % (3 of 3 runs {how}), ") for it in said), said
 
 
 SHARES = {"web": "unfinished pages", "ping": "unanswered pings", "call": "call loss"}
@@ -133,7 +136,7 @@ def test_those_that_fared_better_are_no_mean_of_the_point(lossy: Results) -> Non
     assert measure.name == "transfer time"
     assert len(measure.runs_of(some)) == 12 - lost
     assert found.change(measure, some) is None
-    text = f"Transfer time is not compared at loss 20 % ({lost} of 12 runs undelivered)."
+    text = f"With a loss of 20 % ({lost} of 12 runs undelivered), transfer time is not compared."
     assert text in answer.sentences(found, points)
     judged = expectations.judge(lossy)
     assert [each.outcome for each in judged] == ["kept", "undecided"]
@@ -252,7 +255,7 @@ def test_a_network_that_dies_is_not_called_faster(name: str, tmp_path: Path) -> 
     said = " ".join(answer.sentences(found, points))
     lost = flashcrowd.metrics.metric(found.measures[0].metric).lost
     share = lacking.share(found.measures[0], dead)
-    assert f"leaves out {lost}: {share} at {dead.label}" in said
+    assert f"leaves out {lost}: {share} with {axis_words.point(points, dead)}" in said
     assert "shorter" not in said
     assert "lower" not in said
     judged = {(it.name, it.where): it.outcome for it in expectations.judge(results)}
@@ -311,3 +314,43 @@ below = "4 s"
     assert _status([*words, "--strict"]) == 3
     assert _status([*words, "--expect"]) == 5
     assert _status(["expect", str(tmp_path / "r")]) == 5
+
+
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        (
+            {"workloads.game.limit": ["unlimited", "1 Mbit/s", "2 Mbit/s"]},
+            "50 % with no game limit, 50 % with 1 Mbit/s and 50 % with 2 Mbit/s",
+        ),
+        ({"network.loss": ["2 %", "none"]}, "50 % with a loss of 2 % and 50 % with no loss"),
+        (
+            {"network.rtt": ["50 ms"], "network.loss": ["1 %", "2 %", "3 %", "4 %"]},
+            "50 % with a loss of 1 %, 50 % with 2 % and some at 2 other points",
+        ),
+        (
+            {"network.rtt": ["50 ms", "1 s"], "network.loss": ["none"]},
+            "50 % with an RTT of 50 ms and 50 % with 1 s",
+        ),
+        (
+            {"network.rtt": ["50 ms"], "workloads.game.limit": ["unlimited"]},
+            "50 % of all",
+        ),
+    ],
+)
+def test_points_whose_means_leave_out_something_are_named_as_in_the_answer(
+    sweep: dict[str, list[str]], words: str
+) -> None:
+    runs, pings = [], []
+    for run, values in enumerate(product(*sweep.values())):
+        swept = dict(zip(sweep, values, strict=True))
+        good = {"outcome": "completed", "reason": "", "end_s": 2.0}
+        runs.append({"run": run, "point": run, "repeat": 0, "seed": 0, **swept, **good})
+        for sent, rtt in ((0.0, 0.02), (1.0, None)):
+            pings.append({"run": run, "ping": "game", "sent_s": sent, "rtt_s": rtt})
+    tables = {"runs": pa.Table.from_pylist(runs), "pings": pa.Table.from_pylist(pings)}
+    made = Synthetic(tables, {"title": "?", "workloads": {"game": {"kind": "ping"}}})
+    points = points_of(made)
+    (measure, *_) = headline(made, points).measures
+    (said,) = lacking.sentences(measure, points)
+    assert said == f"The {measure.name} leaves out pings that were never answered: {words}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from flashcrowd.report.points import Axis
+from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.setting_names import is_plural
 from flashcrowd.report.sweep_values import scale, shown
 from flashcrowd.report.wording import listed
@@ -84,6 +84,20 @@ def at(axis: Axis, level: int, *, named: bool = False) -> str:
     if named:
         return text if text == "unlimited" else f"at {text}"
     return f"{'with' if text == 'unlimited' else 'at'} {setting(axis, level)}"
+
+
+def point(points: Points, of: Point, *, named: bool = False) -> str:
+    """What is swept at a point, to stand behind "with": ``an RTT of 50 ms and no upload limit``.
+
+    Args:
+        points: all points.
+        of: the point.
+        named: whether the settings have been named; one alone has only its value then.
+    """
+    swept = [pair for pair in zip(points.axes, of.levels, strict=True) if len(pair[0].levels) > 1]
+    if named and len(swept) == 1 and value(*swept[0]) not in ENDS:
+        return value(*swept[0])
+    return listed([setting(axis, level) for axis, level in swept])
 
 
 def _together(axis: Axis, level: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flashcrowd import metrics
-from flashcrowd.report import wording
+from flashcrowd.report import axis_words, wording
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, Run
 
@@ -23,14 +23,17 @@ def sentences(measure: Measure, points: Points) -> Iterator[str]:
     if where and len(points.points) == 1:
         yield f"{name}: {where[0][1]}, and not in the mean."
     elif where:
-        named = _listed([f"{point.label} ({runs})" for point, runs in where])
-        yield f"{name} is not compared at {named}."
+        each = _each([point for point, _ in where], points)
+        named = [f"{at} ({runs})" for at, (_, runs) in zip(each, where, strict=True)]
+        yield f"With {_listed(named, 'at')}, {measure.name} is not compared."
     parts = [(point, share(measure, point)) for point in points.points if measure.lacks(point)]
     if parts:
         lost = metrics.metric(measure.metric).lost if measure.metric else "what never ended"
-        several = len(points.points) > 1
-        named = [f"{part} at {it.label}" if several else f"{part} of all" for it, part in parts]
-        yield f"The {measure.name} leaves out {lost}: {_listed(named)}."
+        each = _each([point for point, _ in parts], points)
+        named = [f"{part} with {at}" for at, (_, part) in zip(each, parts, strict=True)]
+        if len(points.points) == 1:
+            named = [f"{parts[0][1]} of all"]
+        yield f"The {measure.name} leaves out {lost}: {_listed(named, 'some at')}."
 
 
 def share(measure: Measure, point: Point) -> str:
@@ -49,8 +52,15 @@ def _runs(measure: Measure, point: Point) -> str:
     return how_many(measure.lacking(point), len(point.runs))
 
 
-def _listed(where: Sequence[str]) -> str:
+def _each(some: Sequence[Point], points: Points) -> list[str]:
+    return [axis_words.point(points, point, named=i > 0) for i, point in enumerate(some)]
+
+
+def _listed(where: Sequence[str], others: str) -> str:
     if len(where) > _MOST_NAMES:
-        where = [*where[: _MOST_NAMES - 1], f"{len(where) - _MOST_NAMES + 1} other points"]
-    most = ", ".join(where[:-1])
-    return f"{f'{most} and ' if most else ''}{where[-1]}"
+        more = len(where) - _MOST_NAMES + 1
+        where = [*where[: _MOST_NAMES - 1], f"{others} {more} other points"]
+    if " and " not in where[0]:
+        return wording.listed(where)
+    *most, last = where
+    return f"{', '.join(most)}, and {last}" if most else last

@@ -7,14 +7,14 @@ larger than a round trip needs, and everybody on the line waits for it (RFC 7567
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from flashcrowd.report import source
-from flashcrowd.report.points import Point
+from flashcrowd.report import axis_words, source
+from flashcrowd.report.points import Point, Points
 from flashcrowd.report.source import Source
 from flashcrowd.report.wording import number
 
@@ -24,18 +24,19 @@ BLOATED_S = 0.1
 _ACCESS = re.compile(r"(?P<group>.+)-\d+ (?P<way>up|down)")
 
 
-def bufferbloat(results: Source, points: Sequence[Point]) -> list[str]:
+def bufferbloat(results: Source, points: Points) -> list[str]:
     """Each line in which packets waited long at some of the points, and what mends it."""
     found: dict[str, list[tuple[float, float, Point]]] = {}
-    for point in points:
+    for point in points.points:
         for kind, used, wait_s in waits(results, [run.run for run in point.runs]):
             if wait_s >= BLOATED_S:
                 found.setdefault(kind, []).append((wait_s, used, point))
     said = []
     for kind, cases in found.items():
         wait_s, used, point = max(cases, key=lambda case: case[0])
-        at = f" at {point.label}" if len(points) > 1 else ""
-        more = f" It is so at {len(cases)} of {len(points)} points." if len(cases) > 1 else ""
+        every = len(points.points)
+        at = f" with {axis_words.point(points, point)}" if every > 1 else ""
+        more = f" It is so at {len(cases)} of {every} points." if len(cases) > 1 else ""
         said.append(
             f"Bufferbloat{at}: packets waited {milliseconds(wait_s)} on average in the queue of "
             f"{kind}. The line carried {per_cent(used)} of its capacity.{more} A smaller queue, "

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 
-from flashcrowd.report import source
+from flashcrowd.report import axis_words, source
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import canvas
 from flashcrowd.report.points import Point, Points
@@ -70,7 +70,8 @@ def over_time(results: source.Source, points: Points) -> list[Figure]:
     for point in points.points[:_MOST]:
         logs = list(_logs(ends, events, point))
         for log in sorted(logs, key=lambda log: -log.payload)[:each]:
-            figure = _figure(log, len(logs), len(found) + 1)
+            where = axis_words.point(points, point)
+            figure = _figure(log, where, len(logs), len(found) + 1)
             if figure:
                 found.append(figure)
     return found
@@ -85,7 +86,7 @@ def _logs(ends: pa.Table, events: pa.Table, point: Point) -> Iterator[Log]:
         yield Log(row, point, log, source.strings(log, "event"))
 
 
-def _figure(log: Log, logs: int, number: int) -> Figure | None:
+def _figure(log: Log, where: str, logs: int, number: int) -> Figure | None:
     metrics = log.of("metrics_updated")
     if metrics.num_rows < 2:
         return None
@@ -100,7 +101,7 @@ def _figure(log: Log, logs: int, number: int) -> Figure | None:
         delay.set_ylabel("time (ms)")
         delay.set_xlabel("time (s)")
         svg = drawing.svg()
-    caption = _caption(log, logs)
+    caption = _caption(log, where, logs)
     return Figure(f"connection-{number}", svg, caption, caption.split(". ")[0])
 
 
@@ -238,7 +239,7 @@ def _losses(panel: Axes, log: Log) -> None:
     )  # fmt: skip
 
 
-def _caption(log: Log, logs: int) -> str:
+def _caption(log: Log, where: str, logs: int) -> str:
     row, run = log.row, log.point.runs[0]
     whose = f"{row['workload']}, {row['host']} to {row['remote']}"
     lost, repairs = log.of("packet_lost").num_rows, len(list(_repairs(log, np.inf)))
@@ -249,7 +250,7 @@ def _caption(log: Log, logs: int) -> str:
     timeouts = len(_timeouts(log))
     shown += [f"dotted lines are timeouts ({timeouts})"] if timeouts else []
     marks = "; ".join(shown)
-    at = f" at {log.point.label}" if log.point.label else ""
+    at = f" with {where}" if where else ""
     others = f" It sent most of the {logs} that were logged." if logs > 1 else ""
     return (
         f"Congestion window, bytes in flight and round-trip times of one connection ({whose}; "
