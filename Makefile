@@ -187,9 +187,13 @@ DIST  ?= dist
 ifeq ($(shell uname -m),aarch64)
 wheel: export JEMALLOC_SYS_WITH_LG_PAGE := 16
 endif
+# What a build that fails leaves is not for dist/: test-wheel takes the newest wheel there.
+FRESH := target/wheel
 wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
-	$(MATURIN) build --quiet --release --locked --features huge-pages --out $(DIST) \
+	@rm -rf $(FRESH)
+	$(MATURIN) build --quiet --release --locked --features huge-pages --out $(FRESH) \
 		$(if $(ZIG),--zig --compatibility manylinux_$(subst .,_,$(ZIG)))
+	@mkdir -p $(DIST) && mv $(FRESH)/*.whl $(DIST)/
 
 sdist: $(UV) ## The sources as a package, in dist/
 	$(UV) build --sdist --quiet --out-dir $(DIST)

@@ -1,5 +1,6 @@
 """What a clone promises: locks of public indexes, and edits that are built."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -63,3 +64,35 @@ def test_packetdrill_says_what_it_wants(scripts: str) -> None:
         f"packetdrill: '{scripts}' is no folder; "
         "say where the scripts are: make packetdrill DIR=FOLDER (docs/packetdrill.md)\n"
     )
+
+
+def test_a_wheel_that_was_not_finished_is_not_in_dist(tmp_path: Path) -> None:
+    """What a failed build leaves would be the newest wheel, which is the one that is tried."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make")
+    maturin = tmp_path / "maturin"
+    maturin.write_text(MATURIN)
+    maturin.chmod(0o755)
+    words = ["UV=Makefile", f"MATURIN={maturin}", f"DIST={tmp_path}/dist", f"FRESH={tmp_path}/new"]
+    ended = [
+        subprocess.run(
+            [make, "--no-print-directory", "wheel", *words],
+            cwd=ROOT,
+            env=os.environ | {"STATUS": str(status)},
+            capture_output=True,
+            check=False,
+        ).returncode
+        for status in (0, 1)
+    ]
+    assert ended == [0, 2]
+    assert [it.name for it in (tmp_path / "dist").iterdir()] == ["flashcrowd-0.whl"]
+
+
+MATURIN = """#!/bin/sh
+while [ "$1" != --out ]; do shift; done
+mkdir -p "$2"
+touch "$2/flashcrowd-$STATUS.whl"
+exit "$STATUS"
+"""
+"""Writes a wheel, and ends with a status."""
