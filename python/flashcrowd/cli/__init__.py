@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from flashcrowd import systems, terminal
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
@@ -91,8 +91,10 @@ def _status(arguments: Sequence[str] | None) -> int:
         name = next(iter(sys.argv[1:] if arguments is None else arguments), "")
         if name in systems.COMMANDS:
             systems.required(f"flashcrowd {name}", systems.COMMANDS[name])
-        result = app(arguments)
+        result = app(arguments, exit_on_error=False)
         sys.stdout.flush()
+    except CycloptsError:
+        return 2  # It is printed already. Of itself cyclopts 4 exits with 1 here, and 5 with 2.
     except StudyError as error:
         terminal.console(stderr=True, soft_wrap=True).print(error)
         return 2
