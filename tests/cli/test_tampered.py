@@ -165,7 +165,6 @@ def _holes(file: Path, place: Path) -> None:
         opened.truncate(1 << 40)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("file", "how"),
     [
@@ -244,7 +243,6 @@ def _mutate(plain: Any, draw: random.Random) -> None:
 MUTANTS = [3, pytest.param(60, marks=pytest.mark.slow)]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("mutants", MUTANTS)
 @pytest.mark.parametrize("file", JSON)
 def test_other_values_with_right_digests(file: str, mutants: int, place: Path) -> None:
@@ -298,7 +296,6 @@ def test_no_other_table_has_rows(sound: Path) -> None:
     assert [name for name, count in rows.items() if count] == FILLED
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("name", "how"),
     [
