@@ -53,7 +53,7 @@ def called(command: str, folder: Path, columns: str = COLUMNS) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_shows_what_its_commands_print_and_draw(name: str, tmp_path: Path) -> None:
     (tmp_path / "studies").symlink_to(ROOT / "studies")
