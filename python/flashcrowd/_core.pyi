@@ -1,5 +1,6 @@
 """The engines, compiled. Private: use `flashcrowd.run` or `flashcrowd.engines`."""
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
 __all__ = [
@@ -12,7 +13,11 @@ __all__ = [
     "PlanError",
     "PlanReader",
     "RunHandle",
+    "SwarmPeer",
+    "SwarmRules",
+    "SwarmWatch",
     "Table",
+    "TrackerRegister",
     "UploadController",
     "UtpFlow",
     "UtpServer",
@@ -29,6 +34,8 @@ __all__ = [
     "divide",
     "echo_times",
     "enter_namespace",
+    "finished_outcome",
+    "horizon_outcome",
     "ledbat_tables",
     "may_have_real_time",
     "origin_visits",
@@ -38,11 +45,13 @@ __all__ = [
     "polls_idle",
     "set_apart",
     "simulate",
+    "swarm_waits",
     "tcp_profiles",
     "transfer_starts",
     "try_tun",
     "upload_controllers",
     "utp_profiles",
+    "with_undelivered",
 ]
 
 class PlanError(ValueError):
@@ -509,3 +518,156 @@ def echo_times(
     With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`;
     they stand in the order of time. Raises `PlanError`.
     """
+
+@final
+class SwarmPeer:
+    """One peer of a swarm, as it stands; instants are seconds of the run, None for what has not
+    happened."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def population(self) -> int: ...
+    @property
+    def host(self) -> int: ...
+    @property
+    def is_leecher(self) -> bool: ...
+    @property
+    def member(self) -> int | None: ...
+    @property
+    def arrived_s(self) -> float | None: ...
+    @property
+    def completed_s(self) -> float | None: ...
+    @property
+    def left_s(self) -> float | None: ...
+
+@final
+class SwarmRules:
+    """The swarms of a run, as far as programs play them: who comes and goes, how far each is, when
+    it is over, and the rows of its tables. Instants are seconds of the run."""
+
+    def __new__(cls, plan_json: str, seed: int, own: Collection[int] | None = None) -> SwarmRules:
+        """The swarms of a plan (JSON) in a run with a seed; with `own`, the peers on these hosts
+        alone. Raises `PlanError`."""
+    def peers(self, workload: int) -> list[SwarmPeer]:
+        """Every peer of the swarm that is this workload of the plan: planned ones, then those that
+        followed others."""
+    def peer(self, number: int) -> SwarmPeer:
+        """The peer of this number."""
+    def arrivals(self, workload: int) -> list[tuple[int, float]]:
+        """When peers of a swarm come that have not come yet, as far as it is known."""
+    def due(self, now_s: float, workload: int) -> list[tuple[str, int]]:
+        """What is due in a swarm by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces
+        are counted by themselves."""
+    def next_due(self, workload: int) -> float | None:
+        """When something is due in a swarm next; None if nothing is."""
+    def arrive(self, now_s: float, number: int) -> bool:
+        """The client of a peer has joined; whether it may, as nobody comes to a swarm that was
+        stopped."""
+    def observe(
+        self,
+        now_s: float,
+        number: int,
+        *,
+        down: int,
+        up: int,
+        wasted: int | None,
+        pieces: int,
+        neighbours: int,
+        interested: int | None,
+        unchoking: int | None,
+    ) -> None:
+        """What the client of a peer says: bytes of blocks received and sent, those that it had
+        already, whole pieces, neighbours, and how many of them interest it and do not choke it.
+        None is what a program does not say."""
+    def has_piece(self, at_s: float, number: int, piece: int) -> None:
+        """A leecher completed a piece."""
+    def complete(self, at_s: float, number: int) -> None:
+        """A leecher has the file."""
+    def leave(self, now_s: float, number: int, departs: bool) -> int | None:
+        """A peer has left. Gives the number of the leecher that follows it, if its population
+        replaces and it was its own departure."""
+    def stop(self, workload: int) -> list[int]:
+        """The timeline stops a swarm: nobody comes any more, and these peers leave."""
+    def set_upload(self, workload: int, population: int, upload_bps: int | None) -> list[int]:
+        """The upload limit of a population changes, in bit/s, None for no limit; the peers that get
+        it."""
+    def controlled(self, number: int, upload_bps: int | None) -> None:
+        """The controller of a peer's client set its limit, in bit/s, None for no limit."""
+    def wanted_elsewhere(self, now_s: float, workload: int, wanted: bool) -> None:
+        """Whether somebody is online who lacks something and is played elsewhere."""
+    def stall(self, now_s: float, workload: int, held: bytes | None, whole: bool) -> str | None:
+        """Why a swarm can go on no longer, if it cannot; `held` are the pieces that somebody has,
+        as `part` takes them."""
+    def part(self, workload: int, held: bytes | None, whole: bool) -> str:
+        """How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that somebody here
+        has, as a bitfield; None where a program has not said. `whole`: somebody has them all."""
+    def is_done(self, workload: int) -> bool:
+        """Whether a swarm has nothing more to wait for."""
+    def unfinished(self) -> list[str]:
+        """A line for each swarm that is not done."""
+    def stopped(self) -> str | None:
+        """What the timeline stopped before it was complete, if it did."""
+    def undelivered(self, now_s: float, outcome: str) -> list[str]:
+        """A line for each swarm of which no block reached anybody, though it should have."""
+    def progress(self, workload: int) -> float:
+        """Share of what leechers of a swarm want that has arrived."""
+    def sample(self, workload: int, series: int) -> list[tuple[str, float]]:
+        """Values of a series of a swarm: of whom, and how much. Rates are over the interval of the
+        series."""
+    def is_sampled(self, series: int) -> bool:
+        """Whether a series, by its number in the plan, is about swarms."""
+    def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[tuple[str, Table]]:
+        """The tables `downloads`, `populations`, `pieces` and `have` by name. `timeouts` are the
+        retransmission timeouts of each peer, by its number."""
+    def content(self, workload: int) -> int:
+        """Bits that decide the content of a swarm's file."""
+    def control_start(self, number: int) -> float:
+        """How long after the arrival of a peer's client its controller is started, in seconds."""
+
+@final
+class SwarmWatch:
+    """Sees a swarm that several nodes play, each a part."""
+
+    def __new__(cls, plan_json: str, workload: int) -> SwarmWatch:
+        """Of the swarm with this index among the workloads of a plan (JSON). Raises `PlanError` or
+        `ValueError`."""
+    def stall(self, now_s: float, parts: Sequence[str]) -> str | None:
+        """Why the swarm can go on no longer, if it cannot, by the parts of all nodes (JSON)."""
+    def is_done(self, parts: Sequence[str]) -> bool:
+        """Whether there is nothing more to wait for."""
+    def unfinished(self, parts: Sequence[str]) -> str:
+        """A line for a swarm that is not done."""
+    def undelivered(self, now_s: float, parts: Sequence[str]) -> str | None:
+        """A line if no block reached any leecher, though it should have."""
+    def stopped(self, parts: Sequence[str]) -> str | None:
+        """That the timeline stopped it before it was complete, if it did."""
+
+def swarm_waits(part: str) -> bool:
+    """Whether somebody lacks something in a part of a swarm (JSON)."""
+
+@final
+class TrackerRegister:
+    """The tracker of a swarm: who is in it, and whom it names to whom."""
+
+    def __new__(cls, plan_json: str, workload: int, seed: int) -> TrackerRegister:
+        """Of the swarm with this index among the workloads of a plan (JSON), in a run with this
+        seed. Raises `PlanError` or `ValueError`."""
+    def counts(self) -> tuple[int, int]:
+        """Seeds and leechers that it knows."""
+    def announce(
+        self, now_s: float, peer: int, *, stopped: bool, seed: bool, wanted: int | None
+    ) -> list[int]:
+        """A peer announces itself; gives other peers. `now_s` are seconds since some instant,
+        `wanted` is the number that it asks for, if it names one."""
+
+def finished_outcome(stopped: str | None) -> tuple[str, str]:
+    """Outcome and reason of a run in which all that can finish has finished; `stopped` is what the
+    timeline stopped before it was complete."""
+
+def horizon_outcome(unfinished: Sequence[str]) -> tuple[str, str]:
+    """Outcome and reason of a run at its horizon, by what is unfinished."""
+
+def with_undelivered(outcome: str, reason: str, lines: Sequence[str]) -> tuple[str, str]:
+    """Outcome and reason of a run with what it did not deliver, a line each. A run that failed
+    stays as it is."""

@@ -5,7 +5,7 @@ That is what lost its connection before it had all its bytes, and what nothing a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 UNDELIVERED = "undelivered"
@@ -65,18 +65,3 @@ def of_clients(origin: str, clients: Iterable[Client], now_s: float, outcome: st
     if outcome not in CUT and not said and due and not any(it.answer.received for it in came):
         said = [f"origin {origin}: no byte arrived at {len(came)} clients"]
     yield from said
-
-
-def may_upload(swarm: Mapping[str, Any]) -> bool:
-    """Whether a seed of a plan's swarm is allowed to upload at its begin."""
-    seeds = (it for it in swarm["populations"] if it["role"] == "seed")
-    return any(it["upload_bps"] != 0 for it in seeds)
-
-
-def outcome(lines: Iterable[str], outcome: str, reason: str) -> tuple[str, str]:
-    """How a run ended that would otherwise have ended so, with what it did not deliver."""
-    found = list(lines)
-    if not found:
-        return outcome, reason
-    also = [f"{CUT[outcome]}: {reason}"] if outcome in CUT else []
-    return UNDELIVERED, "; ".join([*found, *also])

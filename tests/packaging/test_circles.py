@@ -17,7 +17,7 @@ ROWS = [
     {"base"},
     {"link", "transport", "swarm", "upload", "origin"},
     {"plan"},
-    {"topology"},
+    {"topology", "workload"},
     {"sim", "live", "emulation"},
     {"python", "playground"},
 ]

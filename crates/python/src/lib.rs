@@ -12,6 +12,8 @@ mod last_resort;
 mod plan_reader;
 mod profiles;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod swarm_rules;
 mod table;
 mod task;
 mod upload;
@@ -54,6 +56,12 @@ mod _core {
     #[pymodule_export]
     use crate::simulate::{
         RunHandle, available_memory, check_plan, plan_need, plan_schema, plan_work, simulate,
+    };
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::swarm_rules::{
+        SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, finished_outcome, horizon_outcome,
+        swarm_waits, with_undelivered,
     };
     #[pymodule_export]
     use crate::table::Table;

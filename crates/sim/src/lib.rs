@@ -16,7 +16,6 @@ mod memory;
 mod record;
 mod run;
 mod run_handle;
-mod table;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
@@ -25,8 +24,8 @@ mod common;
 extern crate self as flashcrowd_sim; // The name by which the plans of the tests know it.
 
 pub use error::Error;
+pub use flashcrowd_workload::{Column, Table};
 pub use kernel::EventQueue;
 pub use memory::available_memory;
 pub use run::{Run, simulate};
 pub use run_handle::RunHandle;
-pub use table::{Column, Table};

@@ -5,15 +5,16 @@ mod progress;
 #[cfg(test)]
 mod settled;
 
+use crate::Error;
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
-use crate::kernel::{Addressee, Delivered, Event, EventKind, Outcome, Owner, Packet, Sacks, Syn};
+use crate::kernel::{Addressee, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
 use crate::memory::available_memory;
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
-use crate::{Error, Table};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, What, Windowed};
+use flashcrowd_workload::{Outcome, Table};
 
 /// Runs `plan` with `seed` to its end, in virtual time, on this thread.
 ///
@@ -296,10 +297,7 @@ impl<'p> Run<'p> {
         }
         if self.apps.iter().all(App::is_done) {
             let stopped = self.apps.iter().find_map(App::stopped);
-            self.world.outcome = Some(match stopped {
-                None => Outcome::Completed,
-                Some(reason) => Outcome::Stopped(reason),
-            });
+            self.world.outcome = Some(Outcome::of_finished(stopped));
         }
     }
 
@@ -319,27 +317,16 @@ impl<'p> Run<'p> {
     /// The horizon: a cut for what could have finished, the ordinary end for what could not.
     fn on_horizon(&mut self) {
         let unfinished: Vec<String> = self.apps.iter().flat_map(App::unfinished).collect();
-        self.world.outcome = Some(if unfinished.is_empty() {
-            Outcome::Completed
-        } else {
-            Outcome::Horizon(unfinished.join("; "))
-        });
+        self.world.outcome = Some(Outcome::at_horizon(&unfinished));
     }
 
     /// However the run ended: what was not delivered makes its times those of the others alone.
     fn note_undelivered(&mut self) {
         let world = &self.world;
-        let mut lines: Vec<String> =
-            self.apps.iter().flat_map(|app| app.undelivered(world)).collect();
-        if lines.is_empty() {
-            return;
-        }
-        match &world.outcome {
-            Some(Outcome::Stalled(reason)) => lines.push(format!("stalled: {reason}")),
-            Some(Outcome::Horizon(reason)) => lines.push(format!("cut off in time: {reason}")),
-            _ => {}
-        }
-        self.world.outcome = Some(Outcome::Undelivered(lines.join("; ")));
+        let lines = self.apps.iter().flat_map(|app| app.undelivered(world)).collect();
+        let nothing_left = || Outcome::Stalled("nothing was left to happen".to_owned());
+        let outcome = self.world.outcome.take().unwrap_or_else(nothing_left);
+        self.world.outcome = Some(outcome.with_undelivered(lines));
     }
 
     fn progress(&self) -> f64 {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from flashcrowd.clients.client import ClientFailed, Found
@@ -15,7 +16,6 @@ from flashcrowd.clients.place import Place
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import Unmet
-from flashcrowd.clients.tracker import Rules
 
 NAME = "opentracker"
 LISTEN_S = 10.0
@@ -49,15 +49,20 @@ def _is_mapped(user: int) -> bool:
     return any(first <= user < first + count for first, _, count in ranges)
 
 
-def unmet(rules: Rules) -> Iterator[Unmet]:
+def unmet(spec: Mapping[str, Any]) -> Iterator[Unmet]:
     """What a plan asks of its tracker and opentracker has no setting for."""
+    rules = spec["rules"]
+
+    def seconds(span_ns: int) -> str:
+        return f"{span_ns / 1e9:g} s"
+
     asked = {
-        "interval": (f"{rules.interval:g} s", "about 1800 s, drawn anew for each answer"),
-        "default_peers": (str(rules.default_peers), "50"),
-        "max_peers": (str(rules.max_peers), "200"),
-        "reshuffle": (f"{rules.reshuffle:g} s", "a random part of its list for each answer"),
-        "seeds_to_seeds": (str(rules.seeds_to_seeds), "True"),
-        "answer_delay": (f"{rules.answer_delay:g} s", "0 s"),
+        "interval": (seconds(rules["interval_ns"]), "about 1800 s, drawn again for each answer"),
+        "default_peers": (str(rules["default_peers"]), "50"),
+        "max_peers": (str(rules["max_peers"]), "200"),
+        "reshuffle": (seconds(rules["reshuffle_ns"]), "a random part of its list for each answer"),
+        "seeds_to_seeds": (str(rules["seeds_to_seeds"]), "True"),
+        "answer_delay": (seconds(spec["answer_delay_ns"]), "0 s"),
     }
     for name, (wanted, given) in asked.items():
         if wanted != given:

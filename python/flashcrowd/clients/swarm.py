@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import json
 import shutil
 import time
 from collections.abc import Container, Mapping, Sequence
@@ -13,24 +14,15 @@ from operator import or_
 from pathlib import Path
 from typing import Any, Literal
 
-from flashcrowd.clients import (
-    arrivals,
-    controller,
-    descriptors,
-    kernel,
-    opentracker,
-    settings,
-    torrent,
-)
+from flashcrowd import _core
+from flashcrowd.clients import controller, descriptors, kernel, opentracker, settings, torrent
 from flashcrowd.clients.client import ClientFailed, Job
-from flashcrowd.clients.completion import SwarmStanding, Watch
 from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.place import Place
 from flashcrowd.clients.programs import DEFAULT, PROGRAMS
-from flashcrowd.clients.random_stream import RandomStream
-from flashcrowd.clients.tracker import Rules, Tracker
+from flashcrowd.clients.tracker import Tracker
 
 PORT, TRACKER_PORT = 6881, 6969
 """Where peers and tracker of a plan's first workload listen; those of the next one port higher."""
@@ -45,12 +37,11 @@ LOOK_S = 0.1
 PIECES_S = 1.0
 """How often clients are asked which pieces they have, once nobody has them all."""
 
-Event = Literal["prepare", "arrive", "control", "leave", "pieces", "series"]
-_SAMPLED = ("swarm-rate", "online", "completed", "upload-limit")
+Event = Literal["prepare", "arrive", "control", "series"]
 
 
 class Swarm:
-    """One swarm, from its preparation to its tables.
+    """One swarm, from its preparation to its tables: carries out what its rules say.
 
     ``prepare`` starts what must be there before the first peer comes, ``begin`` sets the clock,
     ``step`` does what is due and says when to be called again, ``finish`` ends and verifies. All
@@ -63,7 +54,6 @@ class Swarm:
         left_behind: seeds and leechers that the tracker still knows when all have left; None
             before, and of a tracker that does not tell.
         unmet: what the plan asks of populations and their programs do not offer.
-        others_miss: whether somebody who is played elsewhere is online and lacks something.
     """
 
     def __init__(
@@ -75,6 +65,7 @@ class Swarm:
         folder: Path,
         tracker_place: Place | None = None,
         own: Container[int] | None = None,
+        rules: _core.SwarmRules | None = None,
     ) -> None:
         """What is to be played.
 
@@ -87,6 +78,7 @@ class Swarm:
             tracker_place: where the tracker runs that has no host in the plan.
             own: the hosts that are played here, where others are played elsewhere: their peers
                 never come here, and whether the swarm stalls is seen from where all is known.
+            rules: those of all swarms of the run; made here where there is no other.
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
@@ -102,42 +94,31 @@ class Swarm:
         self._tracker_place = place
         self._own = own
         self._has_tracker = own is None or host is None or host in own
-        self.others_miss = False
-        swarms = [n for n, it in enumerate(plan["workloads"]) if it["kind"] == "swarm"]
-        self._number = swarms.index(workload)
-        self._stream = RandomStream(seed, "tracker", workload)
-        self._torrent_seed = RandomStream(seed, "content", workload).bits()
-        sizes = [_hosts(plan["workloads"][number]) for number in swarms]
-        self._next_number = sum(sizes)
+        self._workload = workload
+        self.rules = rules or _core.SwarmRules(json.dumps(plan), seed)
         self._settings = [settings.of(plan, it) for it in self.spec["populations"]]
-        self.peers = self._planned(sum(sizes[: self._number]))
+        self.peers = [self._peer(it) for it in self.rules.peers(workload)]
+        self._by_number = {peer.number: peer for peer in self.peers}
         self.tracker: Tracker | OpenTracker | None = None
         self.torrent: torrent.Torrent | None = None
         self.outcome = ""
         self.stopped = self._cut_off = False
         self.left_behind: tuple[int, int] | None = None
         self.unmet: dict[tuple[str, str], list[settings.Unmet]] = {}
-        self.pieces: list[tuple[int, float, list[int]]] = []
         self.series: list[tuple[str, str, float, float]] = []
-        self._members = 0
+        self.end_s = 0.0
         self._events: list[tuple[float, int, Event, int]] = []
         self._order = itertools.count()
         self._start = 0.0
         self._looked = 0.0
-        self._watch = Watch(self.spec, plan["stop"]["stall_ns"] / 1e9)
-        self._has: str | None = None
+        self._has: bytes | None = None
         self._has_at = -PIECES_S
-        self._sampled_bytes = 0
         self._folders = itertools.count()
 
-    def _planned(self, first: int) -> list[Peer]:
-        """Every peer that is planned, in the order of the plan."""
-        numbers = itertools.count(first)
-        return [
-            Peer(next(numbers), n, spec, host, self._places[host], spec["role"])
-            for n, spec in enumerate(self.spec["populations"])
-            for host in spec["hosts"]
-        ]
+    def _peer(self, seen: _core.SwarmPeer) -> Peer:
+        """A peer that is planned, or follows another."""
+        spec = self.spec["populations"][seen.population]
+        return Peer(self.rules, seen, spec, self._places[seen.host])
 
     # Before the start.
 
@@ -159,48 +140,36 @@ class Swarm:
             self._folder / "torrent",
             self.spec["size_bytes"],
             self.spec["piece_bytes"],
-            self._torrent_seed,
+            self.rules.content(self._workload),
             announce,
             private=not self._exchanges_peers(),
         )
         if self._has_tracker:
             self.tracker = self._started_tracker(made.info_hash)
-        place_of = 0
-        for number, spec in enumerate(self.spec["populations"]):
-            when = arrivals.arrivals_ns(spec, self.seed, self._number, number)
-            for at, leave in zip(when, arrivals.leaves_ns(spec), strict=True):
-                if not self._plays(self.peers[place_of]):
-                    place_of += 1
-                    continue
-                self._schedule(at / 1e9 - LEAD_S, "prepare", place_of)
-                self._schedule(at / 1e9, "arrive", place_of)
-                if leave is not None:
-                    self._schedule(leave / 1e9, "leave", place_of)
-                place_of += 1
+        for number, at in self.rules.arrivals(self._workload):
+            self._schedule(at - LEAD_S, "prepare", number)
         while self._events and self._events[0][0] < 0.0 and self._events[0][2] == "prepare":
-            self._prepare(self.peers[heapq.heappop(self._events)[3]])
+            self._prepare(self._by_number[heapq.heappop(self._events)[3]])
         deadline = time.monotonic() + READY_S
         waiting = [peer.client for peer in self.peers if peer.client is not None]
         while waiting := [client for client in waiting if not client.is_ready()]:
             if time.monotonic() >= deadline:
                 raise waiting[0].failure(f"not ready within {READY_S:g} s")
             time.sleep(0.01)
-        measures = self.plan["measures"]
-        if measures["pieces_ns"]:
-            self._schedule(0.0, "pieces", 0)
-        for number, series in enumerate(measures["series"]):
-            if series["what"] in _SAMPLED:
+        for number, series in enumerate(self.plan["measures"]["series"]):
+            if self.rules.is_sampled(number):
                 self._schedule(series["every_ns"] / 1e9, "series", number)
 
     def _started_tracker(self, info_hash: bytes) -> Tracker | OpenTracker:
         """The tracker, which listens already."""
         place, port = self._tracker_place, self._tracker_port
-        rules = Rules.of(self.spec["tracker"])
-        if self.spec["tracker"].get("program") == opentracker.NAME:
-            self.unmet["", opentracker.NAME] = list(opentracker.unmet(rules))
+        spec = self.spec["tracker"]
+        if spec.get("program") == opentracker.NAME:
+            self.unmet["", opentracker.NAME] = list(opentracker.unmet(spec))
             return OpenTracker(place, port, info_hash, self._folder / "tracker")
+        register = _core.TrackerRegister(json.dumps(self.plan), self._workload, self.seed)
         try:
-            return Tracker(place, port, rules, info_hash, self._stream)
+            return Tracker(place, port, spec, info_hash, register)
         except OSError as error:
             raise ClientFailed(f"tracker on {place.name}: {error}") from None
 
@@ -230,28 +199,13 @@ class Swarm:
         """Every leecher that is played here, planned ones and replacements."""
         return [peer for peer in self.peers if peer.is_leecher and self._plays(peer)]
 
-    @property
-    def standing(self) -> SwarmStanding:
-        """How far it is, as far as it is played here."""
-        sources = sum(self._plays(peer) and peer.is_source for peer in self.peers)
-        return replace(
-            self._ended(),
-            came=self._members,
-            down=self._down(),
-            missing=any(peer.is_missing for peer in self.leechers),
-            sources=sources,
-            pieces=None if sources else self._pieces(),
-        )
+    def part_of(self) -> str:
+        """How far it is, as far as it is played here, for `_core.SwarmWatch`."""
+        return self.rules.part(self._workload, *self._held())
 
-    def _ended(self) -> SwarmStanding:
-        """Who is through, and no more: whether it is done is asked at each look."""
-        leechers = self.leechers
-        return SwarmStanding(
-            leechers=len(leechers),
-            completed=self.completed,
-            over=sum(it.completed is not None or it.left is not None for it in leechers),
-            stopped=self.stopped,
-        )
+    def wanted_elsewhere(self, wanted: bool) -> None:
+        """Whether somebody is online who lacks something and is played elsewhere."""
+        self.rules.wanted_elsewhere(self.now, self._workload, wanted)
 
     def _exchanges_peers(self) -> bool:
         """Whether a client exchanges peers, as none does in a private torrent (BEP 27)."""
@@ -262,20 +216,14 @@ class Swarm:
         return self._own is None or peer.host in self._own
 
     @property
-    def completed(self) -> int:
-        """How many leechers have the whole file."""
-        return sum(peer.completed is not None for peer in self.leechers)
-
-    @property
     def is_done(self) -> bool:
-        """Whether there is nothing to wait for, as in the simulation."""
-        return self._ended().is_done(self.spec)
+        """Whether there is nothing to wait for."""
+        return self.rules.is_done(self._workload)
 
     @property
     def part(self) -> float:
         """How far it is, 0 to 1, as far as anybody can tell."""
-        expected = len(self.leechers) * self.spec["size_bytes"]
-        return min(self._down() / max(expected, 1), 1.0)
+        return min(self.rules.progress(self._workload), 1.0)
 
     def step(self) -> float:
         """Do what is due; gives the instant of `time.monotonic` of the next call.
@@ -286,12 +234,18 @@ class Swarm:
         while self._events and self._events[0][0] <= self.now:
             at, _, event, subject = heapq.heappop(self._events)
             self._handle(at, event, subject)
+        while due := self.rules.due(self.now, self._workload):
+            for event, number in due:
+                peer = self._by_number[number]
+                self._arrive(self.now, peer) if event == "arrive" else self._depart(peer)
         now = time.monotonic()
         if now >= self._looked + LOOK_S:
-            self._look(now - self._looked)
+            self._look()
             self._looked = now
-        due = self._events[0][0] + self._start if self._events else now + LOOK_S
-        return min(due, self._looked + LOOK_S)
+        next_s = self._events[0][0] if self._events else float("inf")
+        if (due_s := self.rules.next_due(self._workload)) is not None:
+            next_s = min(next_s, due_s)
+        return min(next_s + self._start, self._looked + LOOK_S)
 
     def set_upload(self, population: int, upload_bps: int | None) -> None:
         """The upload limit of a population changes.
@@ -302,40 +256,33 @@ class Swarm:
         limit = None if upload_bps is None else upload_bps // 8
         before = self._settings[population]
         self._settings[population] = replace(before, upload=limit)
-        for peer in self.peers:
-            if peer.population == population and peer.client is not None and peer.left is None:
-                peer.client.limit(limit)
+        for number in self.rules.set_upload(self._workload, population, upload_bps):
+            client = self._by_number[number].client
+            assert client is not None  # it is online
+            client.limit(limit)
 
     def stop(self) -> None:
         """Every peer leaves, and nobody comes any more."""
         self.stopped = True
-        for peer in self.peers:
-            if peer.is_online:
-                self._leave(peer)
+        for number in self.rules.stop(self._workload):
+            self._leave(self._by_number[number], departs=False)
 
     def _schedule(self, at: float, event: Event, subject: int) -> None:
         heapq.heappush(self._events, (at, next(self._order), event, subject))
 
     def _handle(self, at: float, event: Event, subject: int) -> None:
-        if event == "pieces":
-            self._count_pieces()
-            self._schedule(at + self.plan["measures"]["pieces_ns"] / 1e9, event, subject)
-        elif event == "series":
-            series = self.plan["measures"]["series"][subject]
-            self._sample(series["what"], series["every_ns"] / 1e9)
-            self._schedule(at + series["every_ns"] / 1e9, event, subject)
+        if event == "series":
+            self._sample(subject)
+            every_s = self.plan["measures"]["series"][subject]["every_ns"] / 1e9
+            self._schedule(at + every_s, event, subject)
         elif self.stopped:
             return
         elif event == "prepare":
-            self._prepare(self.peers[subject])
+            self._prepare(self._by_number[subject])
         elif event == "arrive":
-            self._arrive(at, subject)
-        elif event == "control":
-            self._control(self.peers[subject])
-        elif self.peers[subject].is_online:
-            self._depart(self.peers[subject])
-        elif self.peers[subject].arrived is None:
-            self.peers[subject].overdue = True
+            self._arrive(at, self._by_number[subject])
+        else:
+            self._control(self._by_number[subject])
 
     def _prepare(self, peer: Peer) -> None:
         """Start the client of a peer that is about to come."""
@@ -358,13 +305,12 @@ class Swarm:
         job.unmet += controller.differences(self.plan, peer.spec, name, job.settings)
         self.unmet[peer.spec["name"], name] = job.unmet
 
-    def _arrive(self, at: float, subject: int) -> None:
+    def _arrive(self, at: float, peer: Peer) -> None:
         """A peer comes; shortly later if the one before it is not gone or its client not ready."""
-        peer = self.peers[subject]
         if peer.client is None:
             others = (it for it in self.peers if it.host == peer.host and it is not peer)
             if not all(it.closed for it in others):
-                self._schedule(self.now + 0.02, "arrive", subject)
+                self._schedule(self.now + 0.02, "arrive", peer.number)
                 return
             self._prepare(peer)
         assert peer.client is not None
@@ -372,22 +318,14 @@ class Swarm:
             if self.now - at > READY_S:
                 raise peer.client.failure(f"not ready within {READY_S:g} s")
             # The late instant counts as its arrival; the next look is soon.
-            self._schedule(max(at, self.now + 0.01), "arrive", subject)
+            self._schedule(max(at, self.now + 0.01), "arrive", peer.number)
             return
         peer.timeouts_before = kernel.timeouts(peer.place)
         peer.client.join()
-        peer.arrived = self.now
-        peer.member, self._members = self._members, self._members + 1
-        departs = peer.spec["departure"]["kind"] == "session"
-        if not peer.is_leecher or departs:
-            self._plan_departure(peer, 0)
-        if peer.overdue:
-            self._schedule(self.now, "leave", subject)
-        if (asked := controller.of(peer.spec)) is not None:
-            # The stream of the simulation: for one seed both begin at the same instant.
-            stream = RandomStream(self.seed, "upload control", peer.number)
-            late_ns = stream.between(0, asked["start_spread_ns"])
-            self._schedule(peer.arrived + late_ns / 1e9, "control", subject)
+        self.rules.arrive(self.now, peer.number)
+        if controller.of(peer.spec) is not None:
+            late_s = self.rules.control_start(peer.number)
+            self._schedule(self.now + late_s, "control", peer.number)
 
     def _control(self, peer: Peer) -> None:
         """The controller of a peer is started, if the peer is still there."""
@@ -398,29 +336,42 @@ class Swarm:
         since = self._start + (peer.arrived or 0.0)
         peer.controller = Controller(asked, peer.client.interface(), peer.place, reflectors, since)
 
-    def _plan_departure(self, peer: Peer, download_ns: int) -> None:
-        stay = arrivals.stay_ns(peer.spec["departure"], self.seed, peer.number, download_ns)
-        if stay is not None:
-            since = peer.completed if peer.completed is not None else peer.arrived
-            self._schedule((since or 0.0) + stay / 1e9, "leave", self.peers.index(peer))
-
     def _depart(self, peer: Peer) -> None:
-        """A peer goes, and is replaced if its population says so."""
-        self._leave(peer)
-        if peer.spec["replace"]:
-            number, self._next_number = self._next_number, self._next_number + 1
-            self.peers.append(
-                Peer(number, peer.population, peer.spec, peer.host, peer.place, "leecher")
-            )
-            self._schedule(self.now, "arrive", len(self.peers) - 1)
+        """A peer goes, and is replaced if its rules say so."""
+        following = self._leave(peer, departs=True)
+        if following is not None:
+            new = self._peer(self.rules.peer(following))
+            self.peers.append(new)
+            self._by_number[new.number] = new
 
-    def _leave(self, peer: Peer) -> None:
+    def _leave(self, peer: Peer, *, departs: bool) -> int | None:
         client = peer.client
         assert client is not None
         if peer.controller is not None:
             peer.controller.stop()
         client.leave()
-        peer.left = self.now
+        return self.rules.leave(self.now, peer.number, departs)
+
+    def _observe(self, peer: Peer, now_s: float) -> None:
+        """Say what a client said of itself."""
+        client = peer.client
+        if client is None or not peer.has_come:
+            return
+        said = client.progress
+        self.rules.observe(
+            now_s,
+            peer.number,
+            down=said.down,
+            up=said.up,
+            wasted=said.wasted,
+            pieces=said.pieces,
+            neighbours=said.neighbours,
+            interested=said.interested,
+            unchoking=said.unchoking,
+        )
+        for piece, at in client.have[peer.pieces_told :]:
+            self.rules.has_piece(self.seconds(at), peer.number, piece)
+        peer.pieces_told = len(client.have)
 
     def _is_closed(self, peer: Peer, *, late: bool = False) -> bool:
         """Whether the client of a peer that leaves is gone; what it has done is final then.
@@ -438,89 +389,62 @@ class Swarm:
         return peer.closed
 
     def _count_timeouts(self, peer: Peer) -> None:
-        if peer.arrived is not None and peer.client is not None:
+        if peer.has_come and peer.client is not None:
             timeouts = kernel.timeouts(peer.place) - peer.timeouts_before
             peer.timeouts = timeouts + peer.client.transport_timeouts
 
-    def _look(self, seconds: float) -> None:
-        """Look at every client, and account for the time since the last look."""
+    def _look(self) -> None:
+        """Look at every client, and say what it does."""
         if self.tracker is not None and (why := self.tracker.failure()):
             raise ClientFailed(f"the tracker on {self._tracker_place.name}: {why}")
-        needed = self.others_miss or any(peer.is_missing for peer in self.peers)
         for peer in list(self.peers):
             client = peer.client
             if client is None:
                 continue
-            if peer.left is not None:
+            if peer.left is not None and not peer.closed:
                 self._is_closed(peer)
+                self._observe(peer, self.now)
             if not peer.is_online:
                 continue
             client.look()
             if peer.controller is not None and peer.controller.failure:
                 raise client.failure(peer.controller.failure)
-            peer.spend(seconds, needed)
-            if client.completed_at is not None and peer.completed is None and peer.is_leecher:
-                peer.completed = client.completed_at - self._start
-                if peer.spec["departure"]["kind"] != "session":
-                    download = peer.completed - (peer.arrived or 0.0)
-                    self._plan_departure(peer, round(max(download, 0.0) * 1e9))
+            if client.completed_at is not None and peer.is_leecher and peer.completed is None:
+                self.rules.complete(client.completed_at - self._start, peer.number)
+            self._observe(peer, self.now)
         # Of peers on several nodes it is seen from where all is known.
         if self._own is None and not self.outcome:
-            self.outcome = self._watch.outcome(self.standing, self.now)
+            self.outcome = self.rules.stall(self.now, self._workload, *self._held()) or ""
 
-    def _pieces(self) -> str | None:
-        """The pieces that somebody here has, as `SwarmStanding` tells them."""
+    def _held(self) -> tuple[bytes | None, bool]:
+        """The pieces that somebody here has, None where a program has not said; whether all are."""
+        clients = [it for it in self.peers if it.client is not None and it.has_come]
+        open_ = [peer for peer in clients if not peer.closed]
+        if any(not peer.is_leecher or peer.completed is not None for peer in open_):
+            return None, True
         if self.now - self._has_at >= PIECES_S:
             self._has_at = self.now
-            open_ = [it.client for it in self.leechers if it.arrived is not None and not it.closed]
-            told = [client.has() for client in open_ if client is not None]
+            told = [peer.client.has() for peer in open_ if peer.client is not None]
             known = [bits for bits in told if bits is not None]
+            length = (self.torrent.pieces + 7) // 8 if self.torrent is not None else 0
             whole = len(known) == len(told)
-            self._has = f"{reduce(or_, known, 0):x}" if whole else None
-        return self._has
+            self._has = reduce(or_, known, 0).to_bytes(length, "big") if whole else None
+        return self._has, False
 
-    def _down(self) -> int:
-        return sum(peer.progress.down for peer in self.leechers)
-
-    def _count_pieces(self) -> None:
-        populations: dict[int, list[int]] = {}
-        for peer in self.leechers:
-            if peer.arrived is not None:
-                populations.setdefault(peer.population, []).append(peer.progress.pieces)
-        now = self.now
-        self.pieces += [(number, now, counts) for number, counts in sorted(populations.items())]
-
-    def _sample(self, what: str, every_s: float) -> None:
-        if what == "upload-limit":
-            self._sample_limits()
-            return
-        if what == "online":
-            value = float(sum(peer.is_online for peer in self.peers))
-        elif what == "completed":
-            value = float(self.completed)
-        else:
-            down = self._down()
-            value = (down - self._sampled_bytes) * 8 / every_s
-            self._sampled_bytes = down
-        self.series.append((what, self.spec["name"], self.now, value))
-
-    def _sample_limits(self) -> None:
-        """The limit of each client, as its controller heard last or as it was told."""
-        others = sum(workload["kind"] == "swarm" for workload in self.plan["workloads"]) > 1
+    def _sample(self, number: int) -> None:
         for peer in self.peers:
-            if not peer.is_online:
-                continue
-            heard = peer.controller.rows if peer.controller is not None else ()
-            limit = heard[-1].limit if heard else self._settings[peer.population].upload
-            if limit is not None:
-                # A host may have a peer of each swarm.
-                source = f"{peer.place.name} {self.spec['name']}" if others else peer.place.name
-                self.series.append(("upload-limit", source, self.now, 8.0 * limit))
+            if peer.controller is not None and peer.controller.rows and peer.is_online:
+                limit = peer.controller.rows[-1].limit
+                self.rules.controlled(peer.number, None if limit is None else round(8 * limit))
+        what = self.plan["measures"]["series"][number]["what"]
+        for source, value in self.rules.sample(self._workload, number):
+            self.series.append((what, source, self.now, value))
 
     # After the end.
 
     def cut_off(self) -> None:
         """The network ends now: what it makes programs do from here on is no part of the run."""
+        self.end_s = self.now
         for peer in self.peers:
             if not peer.closed:
                 self._count_timeouts(peer)
@@ -532,6 +456,7 @@ class Swarm:
         Raises:
             ClientFailed: a file is not what the torrent says.
         """
+        self.end_s = self.end_s or self.now
         for peer in self.peers:
             if peer.controller is not None:
                 peer.controller.stop()
@@ -543,6 +468,8 @@ class Swarm:
             late = time.monotonic() >= deadline
             open_ = [peer for peer in open_ if not self._is_closed(peer, late=late)]
             time.sleep(0.02 if open_ else 0.0)
+        for peer in self.peers:
+            self._observe(peer, self.end_s)
         if isinstance(self.tracker, Tracker) and not self._cut_off:
             self.left_behind = self.tracker.counts()
         self._verify()
@@ -578,7 +505,3 @@ class Swarm:
             self.tracker.close()
             self.tracker = None
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _hosts(workload: Mapping[str, Any]) -> int:
-    return sum(len(population["hosts"]) for population in workload["populations"])

@@ -120,7 +120,7 @@ def played(
         gc.unfreeze()
     pace = {**crowd.pace(), **cost}
     lost = undelivered.of_clients(ledger.name, crowd.visitors, crowd.end_s, outcome)
-    outcome, reason = undelivered.outcome(lost, outcome, reason)
+    outcome, reason = _core.with_undelivered(outcome, reason, list(lost))
     if wrong := list(violations(pace)):
         outcome, reason = "invalid", "; ".join(wrong)
     if crowd.failures:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flashcrowd.clients import Swarm
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import Flow
 from flashcrowd.emulation.web import Web
-from flashcrowd.undelivered import CUT, is_due, lost, may_upload
+from flashcrowd.undelivered import is_due, lost
 
 
 def of_flows(flows: Sequence[Flow], now_s: float) -> Iterator[str]:
@@ -60,12 +59,3 @@ def of_call(call: Call, names: Sequence[str], now_s: float) -> Iterator[str]:
         sent = len(direction.delays)
         if sent and all(delay is None for delay in direction.delays):
             yield f"call {call.spec['name']}: no packet arrived of {sent} from {sender}"
-
-
-def of_swarm(swarm: Swarm, now_s: float, outcome: str) -> Iterator[str]:
-    """Of the leechers of one swarm all of whose peers are here, if a seed may upload."""
-    came = [peer for peer in swarm.leechers if peer.arrived is not None]
-    due = any(is_due(peer.arrived, now_s) for peer in came)
-    due = due and may_upload(swarm.spec) and outcome not in CUT
-    if due and not any(peer.progress.down for peer in came):
-        yield f"swarm {swarm.spec['name']}: no block arrived at {len(came)} leechers"

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core, signals, undelivered
+from flashcrowd import _core, signals
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
@@ -138,9 +138,8 @@ def run(
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
     if outcome != "failed":
-        outcome, reason = undelivered.outcome(
-            stage.undelivered(played.end_s, outcome), outcome, reason
-        )
+        lines = list(stage.undelivered(played.end_s, outcome))
+        outcome, reason = _core.with_undelivered(outcome, reason, lines)
     wrong = [*late(plan, report, tables), *stage.violations()]
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import undelivered
+from flashcrowd import _core, undelivered
 from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
 from flashcrowd.content_server import Unable
 from flashcrowd.emulation import deliveries
@@ -74,14 +75,17 @@ class Stage:
         self.rtts: list[RttEstimates] = []
         self.failure = ""
         self.retransmits = 0
+        self._own = None if len(hosts.own) == len(hosts.places) else hosts.own
+        self._rules = _core.SwarmRules(json.dumps(plan), seed, self._own)
         port = FIRST_PORT
         for index, workload in enumerate(plan["workloads"]):
             # Both ends of all but pings and swarms are on one node; a ping is its asking host's.
             here = "from" not in workload or workload["from"] in hosts.own
             if workload["kind"] == "swarm":
                 place = folder / str(index)
-                own = None if len(hosts.own) == len(hosts.places) else hosts.own
-                self.swarms[index] = Swarm(plan, index, seed, hosts.places, place, own=own)
+                self.swarms[index] = Swarm(
+                    plan, index, seed, hosts.places, place, own=self._own, rules=self._rules
+                )
             elif not here:
                 continue
             elif workload["kind"] == "ping":
@@ -183,10 +187,9 @@ class Stage:
                 if stalled:
                     return "stalled", stalled
                 if self._is_done():
-                    return self._stopped()
+                    return _core.finished_outcome(self._rules.stopped())
             if now >= horizon_s:
-                unfinished = list(self._unfinished())
-                return ("horizon", "; ".join(unfinished)) if unfinished else ("completed", "")
+                return _core.horizon_outcome(list(self._unfinished()))
             tell(self._progress(now, horizon_s))
 
     def play_share(
@@ -201,9 +204,9 @@ class Stage:
             table.turn(_TURN_S)
             if failed() and not self.failure:
                 self.failure = "the emulator ended by itself"
-            for index in conductor.missing:
+            for index, missing in conductor.missing.items():
                 if index in self.swarms:
-                    self.swarms[index].others_miss = conductor.missing[index]
+                    self.swarms[index].wanted_elsewhere(missing)
             end = conductor.end
             if end is not None and table.now() >= end.at_s:
                 return end.outcome, end.reason
@@ -219,7 +222,7 @@ class Stage:
             ended=sum(flow.ended_s is not None for flow in finite),
             unfinished=[*self._unfinished_flows()],
             part=self._progress(now_s, self._plan["stop"]["horizon_ns"] / 1e9),
-            swarms={index: swarm.standing for index, swarm in self.swarms.items()},
+            swarms={index: swarm.part_of() for index, swarm in self.swarms.items()},
         )
 
     def ports(self) -> dict[int, tuple[str, int]]:
@@ -257,19 +260,9 @@ class Stage:
             return False
         return all(it.ended_s is not None for it in finite) and all(it.is_done for it in crowds)
 
-    def _stopped(self) -> tuple[str, str]:
-        """How a run ended in which nothing is left to do."""
-        for swarm in self.swarms.values():
-            now = swarm.standing
-            if now.stopped and now.completed < now.leechers:
-                return "stopped", f"the timeline stopped a swarm with {now.words}"
-        return "completed", ""
-
     def _unfinished(self) -> Iterator[str]:
         yield from self._unfinished_flows()
-        for swarm in self.swarms.values():
-            if not swarm.is_done:
-                yield f"swarm {swarm.spec['name']}: {swarm.standing.words}"
+        yield from self._rules.unfinished()
         for origin in self.origins.values():
             yield from origin.unfinished()
 
@@ -398,9 +391,8 @@ class Stage:
         for origin in self.origins.values():
             yield from undelivered.of_clients(origin.spec["name"], origin.guests, now_s, outcome)
         # What one node of several knows of a swarm is not the swarm.
-        if len(self._hosts.own) == len(self._hosts.places):
-            for swarm in self.swarms.values():
-                yield from deliveries.of_swarm(swarm, now_s, outcome)
+        if self._own is None:
+            yield from self._rules.undelivered(now_s, outcome)
 
     def violations(self) -> list[str]:
         """Why what programs did is no measurement of the plan, in words; nothing if it is."""

@@ -1,9 +1,9 @@
-use super::undelivered::is_due;
 use super::{App, CALL, DatagramContent, Saying, World};
 use crate::kernel::{Datagram, Event};
-use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
+use flashcrowd_workload::is_due;
+use flashcrowd_workload::{Column, Names, Table};
 use std::ops::Range;
 
 /// Streams of datagrams at a constant rate, both ways.

@@ -13,14 +13,14 @@ mod round_trips;
 mod storage;
 mod swarm;
 mod transfer;
-mod undelivered;
 mod web;
 mod writing;
 
 use crate::kernel::{self, Datagram, Event, Owner, SocketEvent};
-use crate::table::Table;
 pub(crate) use content::{ConnectionContent, Content, DatagramContent, Saying, lines};
 use flashcrowd_plan::{Change, Plan, Sampled, Windowed};
+pub(crate) use flashcrowd_workload::Sample;
+use flashcrowd_workload::Table;
 pub(crate) use message::{Message, RangeRequest};
 
 /// The world, with the messages that applications exchange.
@@ -119,17 +119,6 @@ pub(crate) trait App {
     }
     /// Prefetches the memory that a message at a socket of `owner` will need.
     fn prefetch_reader(&self, _owner: Owner) {}
-}
-
-/// A sampled value.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Sample {
-    /// Recorded as it is.
-    Level(f64),
-    /// A count of bytes, recorded as the bits per second since the last sample.
-    Bytes(u64),
-    /// A count of bits, recorded so too.
-    Bits(u64),
 }
 
 /// Writes out the applications by number, and passes what the run calls to the one that is meant. The

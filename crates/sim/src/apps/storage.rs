@@ -1,10 +1,10 @@
 //! What content servers and seeds of swarms read files from: the machine of `flashcrowd_origin` with a disk in virtual
 //! time, and the table of what they did.
 
-use crate::table::{Column, Table, names};
 use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::disk::{Disk, DiskCounters, Medium};
 use flashcrowd_origin::{Counters, Origin, ReadId, Settings};
+use flashcrowd_workload::{Column, Table, names};
 
 /// Reads of one storage under way at most, by the check of its settings: an event names one by [`MAX_READS`] times the
 /// number of the storage, and its own.

@@ -1,10 +1,10 @@
 use super::round_trips::{RoundTrips, Summary};
-use super::undelivered::{is_due, lost};
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, Stats};
-use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
+use flashcrowd_workload::{Column, Table, names, seconds};
+use flashcrowd_workload::{is_due, lost};
 use std::ops::Range;
 
 /// All flows of all transfers, each from one host to another.

@@ -1,10 +1,10 @@
-use super::undelivered::{is_due, lost};
 use super::writing::write;
 use super::{App, ConnectionContent, Content, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent};
-use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
+use flashcrowd_workload::{Column, Table, names, seconds};
+use flashcrowd_workload::{is_due, lost};
 
 /// Users who fetch pages over fresh connections: all of all web workloads.
 ///

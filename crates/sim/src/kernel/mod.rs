@@ -32,4 +32,4 @@ pub(crate) use sockets::Census;
 pub(crate) use sockets::{Syn, WaitFor, clamp};
 pub(crate) use tap::{Carries, Connection, Seen, Tap};
 pub(crate) use transport::Stats;
-pub(crate) use world::{Application, Delivered, Outcome, SocketEvent, World};
+pub(crate) use world::{Application, Delivered, SocketEvent, World};

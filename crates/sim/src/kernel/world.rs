@@ -13,6 +13,7 @@ use flashcrowd_base::Time;
 use flashcrowd_plan::{Change, Plan, TransportChoice, What};
 use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
+use flashcrowd_workload::Outcome;
 use std::sync::Arc;
 
 /// Everything that applications share: the clock, the event queue, the network, the sockets.
@@ -35,28 +36,6 @@ pub(crate) struct World<M> {
     pub(crate) outcome: Option<Outcome>,
     /// Whether something came to its end, so that the run may be over.
     pub(crate) something_ended: bool,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Everything that can finish has finished.
-    Completed,
-    /// Something can never finish; why.
-    Stalled(String),
-    /// The horizon came first; what was unfinished.
-    Horizon(String),
-    /// The timeline stopped the last workload.
-    Stopped(String),
-    /// A connection was lost before all was delivered, or nothing arrived at all; of what.
-    Undelivered(String),
-}
-
-impl Outcome {
-    /// Whether the run was cut, and says what was unfinished then.
-    pub(crate) fn is_cut(&self) -> bool {
-        matches!(self, Outcome::Stalled(_) | Outcome::Horizon(_))
-    }
 }
 
 /// What an application asks of one end of a connection.

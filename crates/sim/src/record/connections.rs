@@ -1,8 +1,8 @@
 use crate::apps::World;
 use crate::kernel::{ConnectionLog, LogEvent, Logged, Metrics, PacketSeen};
-use crate::table::{Column, Table, maybe_names, names, seconds};
 use flashcrowd_base::Span;
 use flashcrowd_plan::Plan;
+use flashcrowd_workload::{Column, Table, maybe_names, names, seconds};
 
 /// The connections that were logged, and what happened to them.
 pub(super) fn tables(world: &World, plan: &Plan) -> [Table; 2] {

@@ -1,7 +1,7 @@
 use crate::apps::{AnyApp, App, Sample, World};
-use crate::table::{Column, Table, names};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Sampled, Series};
+use flashcrowd_workload::{Column, Table, names};
 use std::collections::BTreeMap;
 
 /// Time series of every link, flow or swarm that has them, sampled at fixed intervals.

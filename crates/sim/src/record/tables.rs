@@ -1,10 +1,10 @@
 use super::recorders::Recorders;
 use super::{captures, connections};
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Class, Link, Outcome, TracedPacket};
-use crate::table::{Column, Names, Table, names};
+use crate::kernel::{Class, Link, TracedPacket};
 use flashcrowd_plan::Plan;
 use flashcrowd_topology::{LinkUse, LinkWindow, QueueLength, QueueLengths};
+use flashcrowd_workload::{Column, Names, Outcome, Table, names};
 
 /// Everything that a run recorded. `docs/tables.md` says what the columns mean.
 pub(crate) fn tables(
@@ -36,14 +36,8 @@ pub(crate) fn tables(
 }
 
 fn run(world: &World, apps: &[AnyApp<'_>], events: u64) -> Table {
-    let (outcome, reason) = match &world.outcome {
-        Some(Outcome::Completed) => ("completed", ""),
-        Some(Outcome::Stalled(reason)) => ("stalled", reason.as_str()),
-        Some(Outcome::Horizon(reason)) => ("horizon", reason.as_str()),
-        Some(Outcome::Stopped(reason)) => ("stopped", reason.as_str()),
-        Some(Outcome::Undelivered(reason)) => ("undelivered", reason.as_str()),
-        None => ("stalled", "nothing was left to happen"),
-    };
+    let nothing_left = ("stalled", "nothing was left to happen");
+    let (outcome, reason) = world.outcome.as_ref().map_or(nothing_left, Outcome::words);
     let totals = world.network.totals;
     let payload: u64 = apps.iter().map(App::payload_bytes).sum();
     let one = |value: u64| Column::U64(vec![value]);

@@ -1,6 +1,6 @@
 //! Servers do at once what their machines ask for: nothing waits for an event that happens to come.
 
-use super::{Outcome, Run};
+use super::Run;
 use crate::apps::AnyApp;
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
@@ -9,6 +9,7 @@ use flashcrowd_origin::Scheduling;
 use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_plan::{Arrivals, Clients, Plan, WebSeed, Workload};
 use flashcrowd_swarm::profile;
+use flashcrowd_workload::Outcome;
 
 /// A server of 1 MiB with little memory at host 0, three clients of its own, one of whom leaves early, and two
 /// leechers of a swarm; 100 ms there and back, and lines down of 1, 2, 3, 4 and 5 Mbit/s.

@@ -5,9 +5,9 @@ use super::counts::Counts;
 use super::server::Server;
 use super::{Origins, Sample, World};
 use crate::apps::storage;
-use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::Time;
 use flashcrowd_plan::Sampled;
+use flashcrowd_workload::{Column, Table, names, seconds};
 
 /// What a server did between two instants.
 struct Done<'a> {

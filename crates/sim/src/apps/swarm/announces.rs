@@ -12,7 +12,7 @@ impl Swarms<'_> {
         event: swarm::AnnounceEvent,
         numwant: Option<u16>,
     ) {
-        let state = &self.peers[peer as usize];
+        let state = self.rules.peer(peer);
         let spec = self.spec(state.swarm);
         let host = state.host;
         let index = self.announces.insert(Announce { peer, event, numwant });
@@ -24,11 +24,12 @@ impl Swarms<'_> {
 
     pub(super) fn on_tracker(&mut self, world: &mut World, index: u32) {
         let Some(Announce { peer, event, numwant }) = self.announces.remove(index) else { return };
+        let &workload::Peer { swarm, id, .. } = self.rules.peer(peer);
         let state = &mut self.peers[peer as usize];
-        let swarm = &mut self.all[state.swarm as usize];
+        let swarm = &mut self.all[swarm as usize];
         let seed = state.machine.as_ref().is_some_and(|machine| machine.is_complete());
         let stream = &mut swarm.tracker_stream;
-        let answer = swarm.tracker.announce(world.now, state.id, event, numwant, seed, stream);
+        let answer = swarm.tracker.announce(world.now, id, event, numwant, seed, stream);
         if let Some(machine) = &mut state.machine {
             machine.on_peers(world.now, answer.interval, &answer.peers);
             self.drain(world, peer);

@@ -107,11 +107,9 @@ impl Swarms<'_> {
                 self.ask_web_seed(world, peer, seed, (begin, length));
             }
             Action::PieceCompleted { piece } => {
-                let swarm = self.peers[peer as usize].swarm;
+                let swarm = self.rules.peer(peer).swarm;
                 self.all[swarm as usize].availability.gained(piece);
-                if self.plan.measures.have {
-                    self.have.push(Have { peer, piece, at: world.now });
-                }
+                self.rules.has_piece(world.now, peer, piece);
             }
             Action::Completed => self.completed(world, peer),
             Action::UnchokeEnded { remote, started, bytes, blocks, cause, .. } => {
@@ -229,8 +227,8 @@ impl Swarms<'_> {
         remote: PeerId,
         tcp: bool,
     ) {
-        let state = &self.peers[peer as usize];
-        let target = self.all[state.swarm as usize].members[remote.0 as usize];
+        let swarm = self.rules.peer(peer).swarm;
+        let target = self.rules.swarm(swarm).members[remote.0 as usize];
         let preferred = self.population(peer).filter(|_| !tcp);
         let transport = preferred.and_then(|population| population.transport);
         let active = self.client(peer, End::Control { peer, conn }, transport);
@@ -274,7 +272,7 @@ impl Swarms<'_> {
         end: End,
         transport: Option<TransportChoice>,
     ) -> Application {
-        let state = &self.peers[peer as usize];
+        let state = self.rules.peer(peer);
         let swarm = &self.all[state.swarm as usize];
         let profile = self.population(peer).map_or(0, |population| population.profile);
         let profile = &self.profiles[profile as usize];
@@ -282,7 +280,7 @@ impl Swarms<'_> {
             host: state.host,
             transport,
             owner: end.owner(),
-            workload: swarm.workload,
+            workload: self.rules.swarm(state.swarm).workload,
             member: state.id.0,
             captured: None,
             class: swarm.first_class + state.population,
@@ -309,7 +307,7 @@ impl Swarms<'_> {
     ) -> Option<Owner> {
         match End::of(world.sockets.get(other(socket)).owner)? {
             End::Control { peer: remote, .. } => {
-                let remote = self.peers[remote as usize].id;
+                let remote = self.rules.peer(remote).id;
                 let machine = self.peers[peer as usize].machine.as_mut()?;
                 let conn = machine.accept(world.now, remote);
                 if let Some(conn) = conn {

@@ -55,7 +55,7 @@ impl<'p> Swarms<'p> {
     /// Gives each seed of a population with a storage its disk.
     pub(super) fn install_disks(&mut self) {
         for number in 0..self.peers.len() as u32 {
-            let swarm = self.peers[number as usize].swarm;
+            let swarm = self.rules.peer(number).swarm;
             let Some(spec) = self.population(number).and_then(|of| of.storage.as_ref()) else {
                 continue;
             };
@@ -69,9 +69,8 @@ impl<'p> Swarms<'p> {
 
     /// A client needs a block in memory.
     pub(super) fn read_block(&mut self, world: &mut World, peer: u32, block: Block) {
-        let state = &self.peers[peer as usize];
-        let Some(number) = state.disk else { return };
-        let torrent = &self.all[state.swarm as usize].torrent;
+        let Some(number) = self.peers[peer as usize].disk else { return };
+        let torrent = &self.all[self.rules.peer(peer).swarm as usize].torrent;
         let piece_bytes = u64::from(torrent.piece_bytes(0));
         let begin = u64::from(block.piece) * piece_bytes + u64::from(block.begin);
         let range = begin..begin + u64::from(block.length);
@@ -132,7 +131,7 @@ impl<'p> Swarms<'p> {
     pub(super) fn disks_table(&self, world: &World) -> Option<Table> {
         let window = self.plan.measures.window(Windowed::Origins);
         let rows = self.disks.iter().map(|disk| {
-            let peer = &self.peers[disk.peer as usize];
+            let peer = self.rules.peer(disk.peer);
             let (from, to) = disk.done(world.now, window);
             storage::Row {
                 origin: self.spec(peer.swarm).map_or("", |spec| &spec.name),

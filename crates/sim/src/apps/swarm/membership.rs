@@ -1,62 +1,41 @@
-//! Membership of swarms: arrivals, completions, departures, and changes by the timeline.
+//! Membership of swarms, as their rules say: arrivals, completions, departures, and changes by the timeline.
 
 use super::*;
 
 impl Swarms<'_> {
-    /// Draws when every planned peer comes.
-    pub(super) fn plan_arrivals(&mut self, world: &mut World) {
-        let mut peer = 0;
-        for swarm in 0..self.all.len() as u32 {
-            let Some(spec) = self.spec(swarm) else { continue };
-            for (population, spec) in spec.populations.iter().enumerate() {
-                let stream = u64::from(swarm) << 32 | population as u64;
-                let stream = RandomStream::new(world.seed, "arrivals", stream);
-                for (at, leave) in spec.arrivals.instants(spec.hosts.len(), stream) {
-                    self.schedule(world, Time::START + at, Code::Arrival, peer);
-                    if let Some(leave) = leave {
-                        self.schedule(world, Time::START + leave, Code::Departure, peer);
-                    }
-                    peer += 1;
-                }
-            }
+    /// Schedules what has become due.
+    pub(super) fn schedule_due(&mut self, world: &mut World) {
+        for (at, due) in self.rules.take_due() {
+            let (code, index) = match due {
+                Due::Arrival(peer) => (Code::Arrival, peer),
+                Due::Departure(peer) => (Code::Departure, peer),
+                Due::Census => (Code::Census, 0),
+            };
+            world.schedule(at, SWARM, code as u8, index);
         }
     }
 
     /// A peer comes.
     pub(super) fn arrive(&mut self, world: &mut World, peer: u32) {
         let Some(population) = self.population(peer) else { return };
-        let profile = population.profile as usize;
-        let departure = population.departure.clone();
-        let split = population.data.is_some();
-        let reads = population.storage.is_some();
-        let web_seeds = self
-            .spec(self.peers[peer as usize].swarm)
-            .map_or(0, |spec| spec.web_seeds.len() as u32);
-        let stream = RandomStream::new(world.seed, "peer", u64::from(peer));
-        let state = &mut self.peers[peer as usize];
-        let swarm = &mut self.all[state.swarm as usize];
-        if swarm.stopped {
+        if !self.rules.arrive(world.now, peer) {
             return;
         }
-        state.id = PeerId(swarm.members.len() as u32);
-        swarm.members.push(peer);
-        swarm.online += 1;
-        swarm.last_progress = world.now;
-        state.arrived = Some(world.now);
-        if state.role == Role::Leecher {
-            swarm.demand.grow(world.now);
-        }
-        self.accounts[peer as usize] = Account::open(world.now, &swarm.demand);
-        let profile = Arc::clone(&self.profiles[profile]);
+        self.schedule_due(world);
+        let &workload::Peer { swarm: number, population: kind, id, host, role, .. } =
+            self.rules.peer(peer);
+        let web_seeds = self.spec(number).map_or(0, |spec| spec.web_seeds.len() as u32);
+        let stream = RandomStream::new(world.seed, "peer", u64::from(peer));
+        let swarm = &mut self.all[number as usize];
+        let profile = Arc::clone(&self.profiles[population.profile as usize]);
         let torrent = Arc::clone(&swarm.torrent);
-        let (role, id) = (state.role, state.id);
-        self.on_host[state.host as usize] += 1;
-        let upload = swarm.uploads[state.population as usize];
+        self.on_host[host as usize] += 1;
+        let upload = self.rules.swarm(number).uploads[kind as usize];
         let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, world.now);
-        if split {
+        if population.data.is_some() {
             machine = machine.with_data_connections();
         }
-        if reads && role == Role::Seed {
+        if population.storage.is_some() && role == Role::Seed {
             machine = machine.with_disk();
         }
         if web_seeds > 0 {
@@ -64,106 +43,56 @@ impl Swarms<'_> {
         }
         swarm.availability.joined(machine.bitfield());
         machine.start(world.now);
-        state.machine = Some(Box::new(machine));
-        if role == Role::Seed {
-            swarm.seeds_to_come -= 1;
-        }
-        if role == Role::Seed || matches!(departure, Departure::Session { .. }) {
-            self.plan_departure(world, peer, &departure, Span::ZERO);
-        }
+        self.peers[peer as usize].machine = Some(Box::new(machine));
         self.begin_control(world, peer);
         self.drain(world, peer);
     }
 
-    pub(super) fn plan_departure(
-        &mut self,
-        world: &mut World,
-        peer: u32,
-        departure: &Departure,
-        download: Span,
-    ) {
-        let mut stream = RandomStream::new(world.seed, "departure", u64::from(peer));
-        let stay = match departure {
-            Departure::AtOnce => Span::ZERO,
-            Departure::After { mean_ns } => stream.exponential(*mean_ns),
-            Departure::AfterShare { share } => {
-                stream.exponential(Span::from_seconds(download.seconds() * share))
-            }
-            Departure::Session { stay_s } => Span::from_seconds(stay_s.draw(&mut stream).max(0.0)),
-            Departure::Never | Departure::AllDone => return,
-        };
-        self.schedule(world, world.now + stay, Code::Departure, peer);
-    }
-
     /// A peer goes, and is replaced if its population replaces.
     pub(super) fn depart(&mut self, world: &mut World, peer: u32) {
-        let Some(was_complete) = self.leave(world, peer) else { return };
-        let state = &self.peers[peer as usize];
-        let (swarm, population, host) = (state.swarm, state.population, state.host);
-        let gave_up = state.is_leecher() && state.completed.is_none();
-        if self.population(peer).is_some_and(|population| population.replace) {
-            let next = self.peers.len() as u32;
-            self.all[swarm as usize].expect(Role::Leecher);
-            self.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
-            self.accounts.push(Account::default());
-            self.schedule(world, world.now, Code::Arrival, next);
-        } else if gave_up {
-            self.all[swarm as usize].gave_up += 1;
-            world.something_ended = true;
+        if !self.rules.departs(peer) {
+            return;
         }
-        if (was_complete || gave_up)
-            && let Some(reason) = self.unfinishable(swarm)
-        {
+        self.leave(world, peer);
+        match self.rules.succeed(world.now, peer) {
+            Some(next) => self.peers.push(Peer::planned(self.rules.peer(next).role)),
+            None => world.something_ended |= self.rules.peer(peer).gave_up(),
+        }
+        self.schedule_due(world);
+        let swarm = self.rules.peer(peer).swarm;
+        let missing = self.all[swarm as usize].availability.missing();
+        if let Some(reason) = self.rules.unfinishable(swarm, missing) {
             world.outcome = Some(Outcome::Stalled(reason));
         }
     }
 
-    /// Takes a peer out of its swarm; whether it was complete, or `None` if it is not there.
-    pub(super) fn leave(&mut self, world: &mut World, peer: u32) -> Option<bool> {
-        let machine = self.peers[peer as usize].machine.as_mut()?;
+    /// Takes a peer out of its swarm.
+    pub(super) fn leave(&mut self, world: &mut World, peer: u32) {
+        let Some(machine) = self.peers[peer as usize].machine.as_mut() else { return };
         machine.leave(world.now);
         self.drain(world, peer);
-        self.close_account(world, peer);
+        self.set_uplink(world, peer, Uplink::Idle);
         self.end_control(peer);
+        let &workload::Peer { swarm, host, .. } = self.rules.peer(peer);
         let state = &mut self.peers[peer as usize];
-        state.last = state.progress();
+        self.rules.leave(world.now, peer, state.progress().unwrap_or_default());
         state.last_brought = state.brought();
-        state.left = Some(world.now);
         state.armed = Time::NEVER;
-        self.on_host[state.host as usize] -= 1;
-        let swarm = &mut self.all[state.swarm as usize];
-        swarm.online -= 1;
-        if state.role == Role::Leecher {
-            swarm.departed_bytes += state.last.down;
-            if state.completed.is_none() {
-                swarm.demand.shrink(world.now);
-            }
+        self.on_host[host as usize] -= 1;
+        if let Some(machine) = state.machine.take() {
+            self.all[swarm as usize].availability.left(machine.bitfield());
         }
-        let machine = state.machine.take()?;
-        swarm.availability.left(machine.bitfield());
-        Some(machine.is_complete())
     }
 
     pub(super) fn completed(&mut self, world: &mut World, peer: u32) {
-        let state = &mut self.peers[peer as usize];
-        state.completed = Some(world.now);
-        let download = state.arrived.map_or(Span::ZERO, |arrived| world.now - arrived);
-        let swarm = &mut self.all[state.swarm as usize];
-        swarm.completed += 1;
-        swarm.demand.shrink(world.now);
-        let departure = self.population(peer).map(|population| population.departure.clone());
-        if let Some(departure) = departure
-            && !matches!(departure, Departure::Session { .. })
-        {
-            self.plan_departure(world, peer, &departure, download);
-        }
+        self.rules.complete(world.now, peer);
+        self.schedule_due(world);
         world.something_ended = true;
     }
 
     pub(super) fn stop_swarm(&mut self, world: &mut World, workload: u32) {
-        let Some(number) = self.number(workload) else { return };
-        self.all[number].stopped = true;
-        for peer in self.all[number].members.clone() {
+        let Some(number) = self.rules.number(workload) else { return };
+        for peer in self.rules.stop(number) {
             self.leave(world, peer);
         }
         world.something_ended = true;
@@ -176,13 +105,9 @@ impl Swarms<'_> {
         population: u32,
         limit: UploadLimit,
     ) {
-        let Some(number) = self.number(workload) else { return };
-        let swarm = &mut self.all[number];
-        swarm.uploads[population as usize] = limit;
-        for peer in swarm.members.clone() {
-            if self.peers[peer as usize].population == population {
-                self.set_peer_upload(world, peer, limit);
-            }
+        let Some(number) = self.rules.number(workload) else { return };
+        for peer in self.rules.set_upload(number, population, limit) {
+            self.set_peer_upload(world, peer, limit);
         }
     }
 

@@ -1,43 +1,41 @@
 //! BitTorrent: drives the clients of a plan's swarms, pure state machines of `flashcrowd-swarm`.
 
-mod account;
 mod announces;
 mod client;
-mod completion;
 mod control;
 mod disks;
 mod membership;
 mod record;
+mod uplink;
 mod web_seeds;
 
-use super::{App, ConnectionContent, Content, Message, SWARM, Sample, Saying, World};
+use super::{App, ConnectionContent, Content, Message, SWARM, Saying, World};
 use crate::kernel::{
-    Application, Datagram, Event, Look, Outcome, Owner, SocketEvent, WaitFor, clamp, other,
+    Application, Datagram, Event, Look, Owner, SocketEvent, WaitFor, clamp, other,
 };
-use crate::table::Table;
-use account::{Account, Demand, is_acknowledged};
 use control::{ControlRow, UploadControl};
 use disks::SeedDisk;
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
-    self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Windowed,
-    Workload,
+    self as plan, Change, Plan, Population, Sampled, TransportChoice, What, Windowed, Workload,
 };
 use flashcrowd_swarm::{
     self as swarm, Action, Availability, ConnId, Download, FromWebSeed, PeerId, Profile, Role,
     Standing, Torrent, Tracker, UnchokeEnd, UploadLimit,
 };
+use flashcrowd_workload::{self as workload, Due, Outcome, Progress, Sample, Table, Uplink, View};
 use std::sync::Arc;
+use uplink::is_acknowledged;
 use web_seeds::WebSeedLink;
 
 /// All swarms of a run and their peers.
 pub(crate) struct Swarms<'p> {
     plan: &'p Plan,
+    /// Who comes and goes, and what is recorded of it; apart from what packets need.
+    rules: workload::Swarms,
+    /// By their numbers there.
     all: Vec<Swarm>,
-    /// Peers of all swarms, in the order in which they were planned, replacements after.
     peers: Vec<Peer>,
-    /// What each of them spends its time on, apart from what packets need.
-    accounts: Vec<Account>,
     /// Seeds that have handed all requested blocks to their transports.
     draining: u32,
     profiles: Vec<Arc<Profile>>,
@@ -46,10 +44,6 @@ pub(crate) struct Swarms<'p> {
     /// Announces in flight.
     announces: Slab<Announce>,
     unchokes: Vec<Unchoke>,
-    /// How many pieces leechers have, counted at intervals.
-    pieces: Vec<Pieces>,
-    /// Every piece that a leecher completed.
-    have: Vec<Have>,
     /// Upload controllers by peer, as far as there are any; apart from what packets need.
     controls: Vec<Option<Box<UploadControl<'p>>>>,
     control_rows: Vec<ControlRow>,
@@ -130,46 +124,17 @@ impl End {
 
 /// One torrent.
 struct Swarm {
-    /// Its index among the plan's workloads.
-    workload: u32,
     torrent: Arc<Torrent>,
     tracker: Tracker,
     tracker_stream: RandomStream,
     /// Copies of each piece among those who are there.
     availability: Availability,
-    /// Peers of this swarm, by `PeerId`.
-    members: Vec<u32>,
     /// Class of its first population; those of the others follow.
     first_class: u32,
-    /// The upload limit of each population.
-    uploads: Vec<UploadLimit>,
-    /// Leechers that are planned, and how many of them have the file.
-    leechers: u32,
-    completed: u32,
-    /// Leechers that left without the file, and were not replaced.
-    gave_up: u32,
-    /// Seeds and leechers that have not arrived yet.
-    seeds_to_come: u32,
-    online: u32,
-    demand: Demand,
-    /// Block bytes that reached leechers; of those that left, and at the last look of the watch.
-    departed_bytes: u64,
-    watched_bytes: u64,
-    last_progress: Time,
-    stopped: bool,
-    /// Web seeds that are there, if any of its leechers' clients knows them.
-    web_seeds: u32,
-    /// Whether a peer that leaves is replaced: the swarm then does not end when all are complete.
-    replaces: bool,
 }
 
-/// One peer, before, while and after it is in its swarm.
+/// The client of one peer, before, while and after it is in its swarm.
 struct Peer {
-    swarm: u32,
-    population: u32,
-    id: PeerId,
-    host: u32,
-    role: Role,
     machine: Option<Box<swarm::Peer>>,
     /// The sockets of each of its connections, by `ConnId`.
     sockets: Vec<PeerSockets>,
@@ -180,12 +145,7 @@ struct Peer {
     armed: Time,
     /// What it does now.
     standing: Standing,
-    arrived: Option<Time>,
-    completed: Option<Time>,
-    left: Option<Time>,
-    /// What it had done when it left.
-    last: Progress,
-    /// What web seeds had brought by then.
+    /// What web seeds had brought when it left.
     last_brought: Vec<FromWebSeed>,
 }
 
@@ -205,37 +165,10 @@ impl PeerSockets {
         PeerSockets { control: NO_SOCKET, outgoing: NO_SOCKET, incoming: NO_SOCKET };
 }
 
-/// What a peer has done.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    down: u64,
-    wasted: u64,
-    up: u64,
-    pieces: u32,
-}
-
 struct Announce {
     peer: u32,
     event: swarm::AnnounceEvent,
     numwant: Option<u16>,
-}
-
-/// How many pieces the leechers of a population have.
-struct Pieces {
-    swarm: u32,
-    population: u32,
-    at: Time,
-    leechers: u32,
-    mean: f64,
-    min: u32,
-    max: u32,
-}
-
-/// A piece that a leecher completed.
-struct Have {
-    peer: u32,
-    piece: u32,
-    at: Time,
 }
 
 /// An unchoke that ended.
@@ -262,20 +195,14 @@ fn low_watermark(profile: &Profile, upload: UploadLimit) -> u64 {
 }
 
 impl Peer {
-    fn progress(&self) -> Progress {
-        self.machine.as_ref().map_or(self.last, |machine| Progress {
+    /// What it has done, while it is there.
+    fn progress(&self) -> Option<Progress> {
+        self.machine.as_ref().map(|machine| Progress {
             down: machine.bytes_down(),
-            wasted: machine.bytes_wasted(),
+            wasted: Some(machine.bytes_wasted()),
             up: machine.bytes_up(),
             pieces: machine.pieces_have(),
         })
-    }
-    fn is_leecher(&self) -> bool {
-        self.role == Role::Leecher
-    }
-    /// Whether it is there, and has not got the file yet.
-    fn is_waiting(&self) -> bool {
-        self.is_leecher() && self.machine.is_some() && self.completed.is_none()
     }
 }
 
@@ -284,16 +211,14 @@ impl<'p> Swarms<'p> {
         let profiles: Vec<_> = plan.profiles.iter().map(|p| Arc::new(p.clone())).collect();
         let mut swarms = Swarms {
             plan,
+            rules: workload::Swarms::new(plan, world.seed, View::Inside, |_| true),
             all: Vec::new(),
             peers: Vec::new(),
-            accounts: Vec::new(),
             draining: 0,
             profiles,
             on_host: vec![0; plan.network.hosts.len()],
             announces: Slab::default(),
             unchokes: Vec::new(),
-            pieces: Vec::new(),
-            have: Vec::new(),
             controls: Vec::new(),
             control_rows: Vec::new(),
             disks: Vec::new(),
@@ -306,39 +231,19 @@ impl<'p> Swarms<'p> {
             };
             let content = RandomStream::new(world.seed, "content", index as u64).bits();
             let torrent = torrent.of_content(content);
-            let number = swarms.all.len() as u32;
-            let mut all = Swarm {
-                workload: index as u32,
+            swarms.all.push(Swarm {
                 availability: Availability::new(torrent.pieces()),
                 torrent: Arc::new(torrent),
                 tracker: Tracker::new(spec.tracker.rules.clone()),
                 tracker_stream: RandomStream::new(world.seed, "tracker", index as u64),
-                members: Vec::new(),
                 first_class: world.monitor.classes(),
-                uploads: spec.populations.iter().map(|p| p.upload_bps).collect(),
-                leechers: 0,
-                completed: 0,
-                gave_up: 0,
-                seeds_to_come: 0,
-                online: 0,
-                demand: Demand::default(),
-                departed_bytes: 0,
-                watched_bytes: 0,
-                last_progress: Time::START,
-                stopped: false,
-                web_seeds: plan.usable_web_seeds(spec),
-                replaces: spec.populations.iter().any(|population| population.replace),
-            };
-            for (population, of) in spec.populations.iter().enumerate() {
-                world.monitor.add_class(&spec.name, &of.name);
-                for &host in &of.hosts {
-                    all.expect(of.role);
-                    swarms.peers.push(Peer::planned(number, population as u32, host, of.role));
-                }
+            });
+            for population in &spec.populations {
+                world.monitor.add_class(&spec.name, &population.name);
             }
-            swarms.all.push(all);
         }
-        swarms.accounts.resize(swarms.peers.len(), Account::default());
+        let roles = swarms.rules.peers().iter().map(|peer| peer.role);
+        swarms.peers = roles.map(Peer::planned).collect();
         swarms.install_disks();
         swarms
     }
@@ -347,17 +252,18 @@ impl<'p> Swarms<'p> {
         world.schedule(at, SWARM, code as u8, index);
     }
     fn spec(&self, swarm: u32) -> Option<&'p plan::Swarm> {
-        match &self.plan.workloads[self.all[swarm as usize].workload as usize] {
+        match &self.plan.workloads[self.rules.swarm(swarm).workload as usize] {
             Workload::Swarm(spec) => Some(spec),
             _ => None,
         }
     }
     fn population(&self, peer: u32) -> Option<&'p Population> {
-        let peer = &self.peers[peer as usize];
+        let peer = self.rules.peer(peer);
         self.spec(peer.swarm)?.populations.get(peer.population as usize)
     }
-    fn number(&self, workload: u32) -> Option<usize> {
-        self.all.iter().position(|swarm| swarm.workload == workload)
+    /// What the client of a peer has done, while it is there.
+    fn progress(&self, peer: u32) -> Option<Progress> {
+        self.peers[peer as usize].progress()
     }
     /// The connection and the socket that a peer's timer will probably write to.
     fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
@@ -383,10 +289,8 @@ impl<'p> Swarms<'p> {
 
 impl App for Swarms<'_> {
     fn begin(&mut self, world: &mut World) {
-        self.plan_arrivals(world);
-        if self.plan.measures.pieces_ns.is_some() {
-            self.schedule(world, Time::START, Code::Census, 0);
-        }
+        self.rules.begin();
+        self.schedule_due(world);
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
@@ -395,7 +299,10 @@ impl App for Swarms<'_> {
             Code::Arrival => self.arrive(world, event.index),
             Code::Departure => self.depart(world, event.index),
             Code::Tracker => self.on_tracker(world, event.index),
-            Code::Census => self.count_pieces(world),
+            Code::Census => {
+                self.rules.count_pieces(world.now, |peer| self.peers[peer as usize].progress());
+                self.schedule_due(world);
+            }
             Code::UploadControl => self.on_control(world, event.index),
             Code::DiskRead => self.on_disk_read(world, event.index),
             Code::Readable => self.read_on(world, event.index),
@@ -463,7 +370,7 @@ impl App for Swarms<'_> {
     fn change(&mut self, world: &mut World, change: &Change) {
         match change.what {
             What::Stop { workload } => {
-                self.lose_origin(workload);
+                self.rules.lose_origin(workload);
                 self.stop_swarm(world, workload);
             }
             What::Upload { workload, population, upload_bps } => {
@@ -483,52 +390,45 @@ impl App for Swarms<'_> {
         !self.all.is_empty()
     }
     fn is_done(&self) -> bool {
-        self.unfinished().is_empty()
+        (0..self.all.len() as u32).all(|number| self.rules.is_done(number))
     }
     fn unfinished(&self) -> Vec<String> {
-        self.unfinished_swarms()
+        self.rules.unfinished()
     }
     fn progress(&self, _world: &World) -> f64 {
-        self.swarm_progress()
+        self.rules.progress(|peer| self.progress(peer))
     }
     fn stopped(&self) -> Option<String> {
-        self.swarms_stopped()
+        self.rules.stopped()
     }
     fn undelivered(&self, world: &World) -> Vec<String> {
-        self.silent_swarms(world)
+        self.rules.undelivered(world.now, world.outcome.as_ref(), |peer| self.progress(peer))
     }
     fn stall(&mut self, world: &World) -> Option<String> {
-        self.stalled_swarm(world)
+        let (rules, peers) = (&mut self.rules, &self.peers);
+        (0..).zip(&self.all).find_map(|(number, swarm)| {
+            let missing = Some(swarm.availability.missing());
+            rules.stall(world.now, number, missing, |peer| peers[peer as usize].progress())
+        })
     }
 
     fn payload_bytes(&self) -> u64 {
-        self.peers.iter().map(|peer| peer.progress().down).sum()
+        let bytes = |(number, peer): (u32, &workload::Peer)| {
+            self.progress(number).unwrap_or(peer.last).down
+        };
+        (0..).zip(self.rules.peers()).map(bytes).sum()
     }
     fn sample(&self, _world: &World, what: Sampled) -> Vec<(u32, Sample)> {
-        self.sample_swarms(what)
+        self.rules.sample(what, |peer| self.progress(peer), |peer| self.limit(peer))
     }
     fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        let swarm = |swarm| self.spec(swarm).map_or_else(String::new, |spec| spec.name.clone());
-        match what {
-            Sampled::SwarmRate | Sampled::Online | Sampled::Completed => Some(swarm(source)),
-            Sampled::UploadLimit => {
-                let Peer { swarm: of, host, .. } = self.peers[source as usize];
-                let host = &self.plan.network.hosts[host as usize].name;
-                // A host may have a peer of each swarm.
-                Some(if self.all.len() == 1 {
-                    host.clone()
-                } else {
-                    format!("{host} {}", swarm(of))
-                })
-            }
-            _ => None,
-        }
+        self.rules.source_name(self.plan, what, source)
     }
     fn is_on(&self, host: u32) -> bool {
         self.on_host[host as usize] > 0
     }
     fn speaks(&self, owners: [Owner; 2]) -> ConnectionContent {
-        let swarm = self.peers[owners[0].index as usize].swarm;
+        let swarm = self.rules.peer(owners[0].index).swarm;
         if let Some(End::WebSeed { seed, .. }) = End::of(owners[0]) {
             return self.web_seed_stream(swarm, seed);
         }
@@ -558,20 +458,6 @@ impl App for Swarms<'_> {
     }
 }
 
-impl Swarm {
-    fn expect(&mut self, role: Role) {
-        match role {
-            Role::Seed => self.seeds_to_come += 1,
-            Role::Leecher => self.leechers += 1,
-        }
-    }
-    fn done(&self, limit: Option<u32>) -> bool {
-        self.stopped
-            || (!self.replaces && self.completed + self.gave_up >= self.leechers)
-            || limit.is_some_and(|limit| self.completed >= limit)
-    }
-}
-
 impl Peer {
     fn sockets(&self, conn: ConnId) -> PeerSockets {
         self.sockets.get(conn.0 as usize).copied().unwrap_or(PeerSockets::NONE)
@@ -587,13 +473,8 @@ impl Peer {
         let ends = self.sockets.get_mut(conn.0 as usize);
         ends.map_or(PeerSockets::NONE, |ends| std::mem::replace(ends, PeerSockets::NONE))
     }
-    fn planned(swarm: u32, population: u32, host: u32, role: Role) -> Peer {
+    fn planned(role: Role) -> Peer {
         Peer {
-            swarm,
-            population,
-            id: PeerId(u32::MAX),
-            host,
-            role,
             machine: None,
             sockets: Vec::new(),
             web_seeds: Vec::new(),
@@ -607,10 +488,6 @@ impl Peer {
                 has_blocks: false,
                 limited: false,
             },
-            arrived: None,
-            completed: None,
-            left: None,
-            last: Progress::default(),
             last_brought: Vec::new(),
         }
     }

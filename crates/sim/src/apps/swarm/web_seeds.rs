@@ -7,7 +7,7 @@ use super::*;
 use crate::apps::RangeRequest;
 use crate::apps::message::content_server;
 use crate::kernel::NO_CLASS;
-use crate::table::{Column, names};
+use flashcrowd_workload::{Column, names};
 use std::collections::VecDeque;
 
 /// A peer's connection to one of its web seeds.
@@ -74,9 +74,9 @@ impl Swarms<'_> {
     /// A peer connects to a web seed.
     #[cold]
     pub(super) fn join_web_seed(&mut self, world: &mut World, peer: u32, seed: u32) {
-        let state = &self.peers[peer as usize];
+        let state = self.rules.peer(peer);
         let Some((web_seed, origin)) = self.web_seed(state.swarm, seed) else { return };
-        let swarm = &self.all[state.swarm as usize];
+        let workload = self.rules.swarm(state.swarm).workload;
         let end = |host, owner, workload, nagle| Application {
             host,
             transport: origin.transport,
@@ -91,7 +91,7 @@ impl Swarms<'_> {
         let profile = self.population(peer).map_or(0, |population| population.profile);
         let nagle = self.profiles[profile as usize].nagle;
         let owner = End::WebSeed { peer, seed }.owner();
-        let active = end(state.host, owner, swarm.workload, nagle);
+        let active = end(state.host, owner, workload, nagle);
         let passive = end(origin.host, content_server(web_seed.origin), web_seed.origin, false);
         let socket = world.open(active, passive);
         let links = &mut self.peers[peer as usize].web_seeds;
@@ -124,7 +124,7 @@ impl Swarms<'_> {
         seed: u32,
         (begin, length): (u64, u32),
     ) {
-        let swarm = self.peers[peer as usize].swarm;
+        let swarm = self.rules.peer(peer).swarm;
         let Some((plan::WebSeed { file, .. }, _)) = self.web_seed(swarm, seed) else { return };
         if let Some(link) = self.link(peer, seed) {
             link.unsent.push_back(RangeRequest { file, begin, length });
@@ -134,7 +134,7 @@ impl Swarms<'_> {
 
     /// Writes the requests that the socket has room for.
     fn write_requests(&mut self, world: &mut World, peer: u32, seed: u32) {
-        let swarm = self.peers[peer as usize].swarm;
+        let swarm = self.rules.peer(peer).swarm;
         let Some((_, origin)) = self.web_seed(swarm, seed) else { return };
         let bytes = origin.request_bytes;
         let Some(link) = self.link(peer, seed).filter(|link| link.socket != NO_SOCKET) else {
@@ -164,7 +164,7 @@ impl Swarms<'_> {
         socket: u32,
         socket_event: SocketEvent,
     ) {
-        let swarm = self.peers[peer as usize].swarm;
+        let swarm = self.rules.peer(peer).swarm;
         let head_bytes = self.web_seed(swarm, seed).map_or(0, |(_, origin)| origin.head_bytes);
         let Some(link) = self.link(peer, seed).filter(|link| link.socket == socket) else { return };
         let payload = link.receive(socket_event.bytes, head_bytes);
@@ -195,16 +195,6 @@ impl Swarms<'_> {
         }
     }
 
-    /// The timeline stops a workload: if it is an origin, swarms have a web seed less.
-    pub(super) fn lose_origin(&mut self, workload: u32) {
-        for number in 0..self.all.len() as u32 {
-            let Some(spec) = self.spec(number) else { continue };
-            let lost = spec.web_seeds.iter().filter(|it| it.origin == workload).count() as u32;
-            let swarm = &mut self.all[number as usize];
-            swarm.web_seeds = swarm.web_seeds.saturating_sub(lost);
-        }
-    }
-
     /// What a connection to a web seed carries.
     pub(super) fn web_seed_stream(&self, swarm: u32, seed: u32) -> ConnectionContent {
         let Some((web_seed, origin)) = self.web_seed(swarm, seed) else {
@@ -219,21 +209,20 @@ impl Swarms<'_> {
     }
 
     pub(super) fn web_seeds_table(&self, world: &World) -> Table {
-        let of = |peer| {
-            let peer: &super::Peer = peer;
-            let brought = peer.brought();
-            (0u32..).zip(brought).map(move |(seed, brought)| (peer, seed, brought))
+        let of = |(client, peer)| {
+            let (client, peer): (&Peer, &workload::Peer) = (client, peer);
+            (0u32..).zip(client.brought()).map(move |(seed, brought)| (peer, seed, brought))
         };
-        let rows: Vec<_> = self.peers.iter().flat_map(of).collect();
-        let place = |peer: &super::Peer| {
+        let rows: Vec<_> = self.peers.iter().zip(self.rules.peers()).flat_map(of).collect();
+        let place = |peer: &workload::Peer| {
             let spec = self.spec(peer.swarm);
             let population = spec.and_then(|it| it.populations.get(peer.population as usize));
             (spec.map_or("", |it| &it.name), population.map_or("", |it| it.name.as_str()))
         };
-        let origin = |peer: &super::Peer, seed| {
+        let origin = |peer: &workload::Peer, seed| {
             self.web_seed(peer.swarm, seed).map_or("", |(_, origin)| origin.name.as_str())
         };
-        let host = |peer: &super::Peer| world.network.host(peer.host).name.as_str();
+        let host = |peer: &workload::Peer| world.network.host(peer.host).name.as_str();
         let counts = |of: fn(&FromWebSeed) -> u32| {
             Column::U32(rows.iter().map(|(.., brought)| of(brought)).collect())
         };

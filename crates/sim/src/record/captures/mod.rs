@@ -5,10 +5,10 @@ mod headers;
 
 use crate::apps::{AnyApp, App, ConnectionContent, DatagramContent, Message, World, lines};
 use crate::kernel::{Carries, Connection, Datagram, Seen, Tap};
-use crate::table::{Column, Names, Table};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::tcp::Segment;
 use flashcrowd_transport::utp::{self, wire};
+use flashcrowd_workload::{Column, Names, Table};
 use headers::{Ends, TcpEnds};
 
 /// The table `captures`: a row for each packet that passed the interface of a captured host.

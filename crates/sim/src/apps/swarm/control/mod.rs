@@ -111,10 +111,10 @@ impl<'p> Swarms<'p> {
 
     /// The limit that a peer's client has, or will have when it comes.
     pub(super) fn limit(&self, peer: u32) -> UploadLimit {
-        let state = &self.peers[peer as usize];
+        let state = self.rules.peer(peer);
         match self.controls.get(peer as usize) {
             Some(Some(control)) => control.limit,
-            _ => self.all[state.swarm as usize].uploads[state.population as usize],
+            _ => self.rules.swarm(state.swarm).uploads[state.population as usize],
         }
     }
 
@@ -152,7 +152,7 @@ impl<'p> Swarms<'p> {
     /// A timer of a controller, or of the meter that it reads.
     pub(super) fn on_control(&mut self, world: &mut World, peer: u32) {
         let now = world.now;
-        let down = self.peers[peer as usize].progress().down;
+        let down = self.progress(peer).unwrap_or(self.rules.peer(peer).last).down;
         let Some(control) = self.control(peer).filter(|control| control.armed == now) else {
             return;
         };
@@ -221,7 +221,7 @@ impl<'p> Swarms<'p> {
     }
 
     fn echo_hosts(&self, peer: u32, reflector: usize, code: u8) -> [u32; 2] {
-        let host = self.peers[peer as usize].host;
+        let host = self.rules.peer(peer).host;
         let reflectors = self.population(peer).and_then(|it| it.upload_control.as_ref());
         let other = reflectors.and_then(|it| it.reflectors.get(reflector)).copied();
         let other = other.unwrap_or(host); // Controllers ask only those that there are.

@@ -33,7 +33,7 @@ pub enum Column {
 
 impl Column {
     /// A column of one name.
-    pub(crate) fn text(value: &str) -> Column {
+    pub fn text(value: &str) -> Column {
         Column::Text(vec![0], vec![value.to_owned()])
     }
     /// Adds the rows of another column of the same type.
@@ -83,7 +83,7 @@ impl Table {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
     /// Adds the rows of another table with the same columns.
-    pub(crate) fn append(&mut self, other: Table) {
+    pub fn append(&mut self, other: Table) {
         for ((name, column), (other_name, rows)) in self.columns.iter_mut().zip(other.columns) {
             debug_assert_eq!(*name, other_name);
             column.append(rows);
@@ -97,14 +97,15 @@ impl Table {
 
 /// A text column in the making.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
     codes: Vec<u32>,
     names: Vec<String>,
     code_of: BTreeMap<String, u32>,
 }
 
 impl Names {
-    pub(crate) fn push(&mut self, name: &str) {
+    /// Adds a name.
+    pub fn push(&mut self, name: &str) {
         let code = self.code(name);
         self.codes.push(code);
     }
@@ -117,24 +118,25 @@ impl Names {
             code
         })
     }
-    pub(crate) fn column(self) -> Column {
+    /// The column.
+    pub fn column(self) -> Column {
         Column::Text(self.codes, self.names)
     }
 }
 
 /// A column of names.
-pub(crate) fn names<'a>(values: impl Iterator<Item = &'a str>) -> Column {
+pub fn names<'a>(values: impl Iterator<Item = &'a str>) -> Column {
     let mut names = Names::default();
     values.for_each(|value| names.push(value));
     names.column()
 }
 /// A column of names, some of which do not exist.
-pub(crate) fn maybe_names<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
+pub fn maybe_names<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
     let mut names = Names::default();
     let codes = values.map(|value| value.map(|name| names.code(name))).collect();
     Column::MaybeText(codes, names.names)
 }
 /// An instant as it stands in tables, if there is one.
-pub(crate) fn seconds(time: Option<Time>) -> Option<f64> {
+pub fn seconds(time: Option<Time>) -> Option<f64> {
     time.map(Time::seconds)
 }

@@ -1,0 +1,605 @@
+//! The rules of swarms for an engine that plays them with programs: it says what it sees, and asks what is due.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_plan::{Plan, Sampled, Series, Workload};
+use flashcrowd_swarm::{AnnounceEvent, PeerId, Role, Tracker, UploadLimit};
+use flashcrowd_workload::{Due, Held, Outcome, Progress, Sample, Standing, Swarms, View, Watch};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::faults::EngineFault;
+use crate::simulate::parse;
+use crate::table::Table;
+
+/// An instant of a run as Python has it, in seconds.
+fn at(seconds: f64) -> Time {
+    Time::START + Span::from_seconds(seconds)
+}
+
+/// The swarms of a run, as far as programs play them: who comes and goes, how far each is, when it is over, and
+/// the rows of its tables. Instants are seconds of the run.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct SwarmRules {
+    plan: Plan,
+    seed: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    rules: Swarms,
+    /// What is due in each swarm, and in which order what is due at one instant was planned.
+    agenda: Vec<BinaryHeap<Reverse<(Time, u64, Due)>>>,
+    planned: u64,
+    /// What each client said last.
+    progress: Vec<Progress>,
+    /// Limits that controllers set, by peer.
+    limits: BTreeMap<u32, UploadLimit>,
+    /// Bytes of a swarm at the last sample of a series.
+    sampled: BTreeMap<(usize, u32), u64>,
+}
+
+impl State {
+    /// Notes what has become due.
+    fn plan_due(&mut self) {
+        let due: Vec<(Time, Due)> = self.rules.take_due().collect();
+        for (at, due) in due {
+            let swarm = match due {
+                Due::Arrival(peer) | Due::Departure(peer) => self.rules.peer(peer).swarm,
+                Due::Census => 0, // It counts those of all swarms.
+            };
+            self.planned += 1;
+            self.agenda[swarm as usize].push(Reverse((at, self.planned, due)));
+        }
+        self.progress.resize(self.rules.peers().len(), Progress::default());
+    }
+
+    /// What the client of a peer that is online has done.
+    fn online(&self) -> impl Fn(u32) -> Option<Progress> {
+        |number| self.rules.peer(number).is_online().then(|| self.progress[number as usize])
+    }
+
+    fn limit(&self, number: u32) -> UploadLimit {
+        let peer = self.rules.peer(number);
+        let own = self.rules.swarm(peer.swarm).uploads[peer.population as usize];
+        self.limits.get(&number).copied().unwrap_or(own)
+    }
+}
+
+/// How far a swarm is, and which pieces are there.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    standing: Standing,
+    held: Held,
+}
+
+/// One peer of a swarm, as it stands.
+#[pyclass(module = "flashcrowd._core", frozen, get_all)]
+pub(crate) struct SwarmPeer {
+    number: u32,
+    population: u32,
+    host: u32,
+    is_leecher: bool,
+    member: Option<u32>,
+    arrived_s: Option<f64>,
+    completed_s: Option<f64>,
+    left_s: Option<f64>,
+}
+
+#[pymethods]
+impl SwarmRules {
+    /// The swarms of a plan (JSON) in a run with a seed; with `own`, the peers on these hosts alone. Raises
+    /// `PlanError`.
+    #[new]
+    #[pyo3(signature = (plan_json, seed, own = None))]
+    fn new(plan_json: &str, seed: u64, own: Option<BTreeSet<u32>>) -> PyResult<SwarmRules> {
+        let plan = parse(plan_json)?;
+        let plays = |host| own.as_ref().is_none_or(|own| own.contains(&host));
+        let mut rules = Swarms::new(&plan, seed, View::Outside, plays);
+        rules.begin();
+        let mut state = State {
+            agenda: vec![BinaryHeap::new(); rules.all().len()],
+            rules,
+            planned: 0,
+            progress: Vec::new(),
+            limits: BTreeMap::new(),
+            sampled: BTreeMap::new(),
+        };
+        state.plan_due();
+        Ok(SwarmRules { plan, seed, state: Mutex::new(state) })
+    }
+
+    /// Every peer of the swarm that is this workload of the plan: planned ones, then those that followed others.
+    fn peers(&self, workload: u32) -> PyResult<Vec<SwarmPeer>> {
+        let swarm = self.number(workload)?;
+        let state = self.state();
+        let peers = (0..).zip(state.rules.peers()).filter(|(_, peer)| peer.swarm == swarm);
+        Ok(peers.map(|(number, peer)| seen(number, peer)).collect())
+    }
+
+    /// The peer of this number.
+    fn peer(&self, number: u32) -> SwarmPeer {
+        seen(number, self.state().rules.peer(number))
+    }
+
+    /// When peers of a swarm come that have not come yet, as far as it is known.
+    fn arrivals(&self, workload: u32) -> PyResult<Vec<(u32, f64)>> {
+        let swarm = self.number(workload)?;
+        let mut found: Vec<(Time, u32)> = self.state().agenda[swarm as usize]
+            .iter()
+            .filter_map(|Reverse((at, _, due))| match due {
+                Due::Arrival(peer) => Some((*at, *peer)),
+                Due::Departure(_) | Due::Census => None,
+            })
+            .collect();
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(at, peer)| (peer, at.seconds())).collect())
+    }
+
+    /// What is due in a swarm by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces are counted by
+    /// themselves.
+    fn due(&self, now_s: f64, workload: u32) -> PyResult<Vec<(&'static str, u32)>> {
+        let swarm = self.number(workload)?;
+        let mut state = self.state();
+        let mut found = Vec::new();
+        while let Some(&Reverse((at, _, due))) = state.agenda[swarm as usize].peek()
+            && at <= self::at(now_s)
+        {
+            state.agenda[swarm as usize].pop();
+            match due {
+                Due::Arrival(_) if state.rules.swarm(swarm).stopped => {}
+                Due::Arrival(peer) => found.push(("arrive", peer)),
+                Due::Departure(peer) => {
+                    if state.rules.departs(peer) {
+                        found.push(("leave", peer));
+                    }
+                }
+                Due::Census => {
+                    let State { rules, progress, .. } = &mut *state;
+                    rules.count_pieces(at, |number| Some(progress[number as usize]));
+                    state.plan_due();
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// When something is due in a swarm next; None if nothing is.
+    fn next_due(&self, workload: u32) -> PyResult<Option<f64>> {
+        let swarm = self.number(workload)?;
+        let state = self.state();
+        Ok(state.agenda[swarm as usize].peek().map(|Reverse((at, ..))| at.seconds()))
+    }
+
+    /// The client of a peer has joined; whether it may, as nobody comes to a swarm that was stopped.
+    fn arrive(&self, now_s: f64, number: u32) -> bool {
+        let mut state = self.state();
+        let comes = state.rules.arrive(at(now_s), number);
+        state.plan_due();
+        comes
+    }
+
+    /// What the client of a peer says: bytes of blocks received and sent, those that it had already, whole pieces,
+    /// neighbours, and how many of them interest it and do not choke it. None is what a program does not say.
+    #[allow(clippy::too_many_arguments, reason = "a row of what a client says, by name")]
+    #[pyo3(signature = (now_s, number, *, down, up, wasted, pieces, neighbours, interested, unchoking))]
+    fn observe(
+        &self,
+        now_s: f64,
+        number: u32,
+        down: u64,
+        up: u64,
+        wasted: Option<u64>,
+        pieces: u32,
+        neighbours: u32,
+        interested: Option<u32>,
+        unchoking: Option<u32>,
+    ) {
+        let mut state = self.state();
+        let progress = Progress { down, wasted, up, pieces };
+        state.progress[number as usize] = progress;
+        if state.rules.peer(number).is_online() {
+            let download = state.rules.seen(number, neighbours, interested, unchoking);
+            state.rules.stand(at(now_s), number, download, false);
+        } else {
+            state.rules.close(number, progress);
+        }
+    }
+
+    /// A leecher completed a piece.
+    fn has_piece(&self, at_s: f64, number: u32, piece: u32) {
+        self.state().rules.has_piece(at(at_s), number, piece);
+    }
+
+    /// A leecher has the file.
+    fn complete(&self, at_s: f64, number: u32) {
+        let mut state = self.state();
+        state.rules.complete(at(at_s), number);
+        state.plan_due();
+    }
+
+    /// A peer has left. Gives the number of the leecher that follows it, if its population replaces and it was
+    /// its own departure.
+    fn leave(&self, now_s: f64, number: u32, departs: bool) -> Option<u32> {
+        let mut state = self.state();
+        let last = state.progress[number as usize];
+        state.rules.leave(at(now_s), number, last);
+        let next = departs.then(|| state.rules.succeed(at(now_s), number)).flatten();
+        state.plan_due();
+        next
+    }
+
+    /// The timeline stops a swarm: nobody comes any more, and these peers leave.
+    fn stop(&self, workload: u32) -> PyResult<Vec<u32>> {
+        Ok(self.state().rules.stop(self.number(workload)?))
+    }
+
+    /// The upload limit of a population changes, in bit/s, None for no limit; the peers that get it.
+    fn set_upload(
+        &self,
+        workload: u32,
+        population: u32,
+        upload_bps: Option<u64>,
+    ) -> PyResult<Vec<u32>> {
+        let limit = limit_of(upload_bps);
+        Ok(self.state().rules.set_upload(self.number(workload)?, population, limit))
+    }
+
+    /// The controller of a peer's client set its limit, in bit/s, None for no limit.
+    fn controlled(&self, number: u32, upload_bps: Option<u64>) {
+        self.state().limits.insert(number, limit_of(upload_bps));
+    }
+
+    /// Whether somebody is online who lacks something and is played elsewhere.
+    fn wanted_elsewhere(&self, now_s: f64, workload: u32, wanted: bool) -> PyResult<()> {
+        let swarm = self.number(workload)?;
+        self.state().rules.wanted_elsewhere(at(now_s), swarm, wanted);
+        Ok(())
+    }
+
+    /// Why a swarm can go on no longer, if it cannot; `held` are the pieces that somebody has, as `part` takes them.
+    fn stall(
+        &self,
+        now_s: f64,
+        workload: u32,
+        held: Option<&[u8]>,
+        whole: bool,
+    ) -> PyResult<Option<String>> {
+        let swarm = self.number(workload)?;
+        let mut state = self.state();
+        let missing = held_of(held, whole).missing(state.rules.swarm(swarm).pieces);
+        let State { rules, progress, .. } = &mut *state;
+        let online: Vec<Option<Progress>> = (0..)
+            .zip(rules.peers())
+            .map(|(number, peer): (usize, _)| peer.is_online().then(|| progress[number]))
+            .collect();
+        Ok(rules.stall(at(now_s), swarm, missing, |number| online[number as usize]))
+    }
+
+    /// How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that somebody here has, as a bitfield;
+    /// None where a program has not said. `whole`: somebody has them all.
+    fn part(&self, workload: u32, held: Option<&[u8]>, whole: bool) -> PyResult<String> {
+        let swarm = self.number(workload)?;
+        let state = self.state();
+        let standing = state.rules.standing(swarm, None, state.online());
+        json(&Part { standing, held: held_of(held, whole) })
+    }
+
+    /// Whether a swarm has nothing more to wait for.
+    fn is_done(&self, workload: u32) -> PyResult<bool> {
+        Ok(self.state().rules.is_done(self.number(workload)?))
+    }
+
+    /// A line for each swarm that is not done.
+    fn unfinished(&self) -> Vec<String> {
+        self.state().rules.unfinished()
+    }
+
+    /// What the timeline stopped before it was complete, if it did.
+    fn stopped(&self) -> Option<String> {
+        self.state().rules.stopped()
+    }
+
+    /// A line for each swarm of which no block reached anybody, though it should have.
+    fn undelivered(&self, now_s: f64, outcome: &str) -> Vec<String> {
+        let state = self.state();
+        let outcome = outcome_of(outcome, String::new());
+        state.rules.undelivered(at(now_s), outcome.as_ref(), state.online())
+    }
+
+    /// Share of what leechers of a swarm want that has arrived.
+    fn progress(&self, workload: u32) -> PyResult<f64> {
+        let swarm = self.number(workload)?;
+        let state = self.state();
+        Ok(state.rules.progress_of(swarm, state.online()))
+    }
+
+    /// Values of a series of a swarm: of whom, and how much. Rates are over the interval of the series.
+    fn sample(&self, workload: u32, series: usize) -> PyResult<Vec<(String, f64)>> {
+        let swarm = self.number(workload)?;
+        let Some(&Series { what, every_ns }) = self.plan.measures.series.get(series) else {
+            return Ok(Vec::new());
+        };
+        let state = &mut *self.state();
+        let values = state.rules.sample(what, state.online(), |number| state.limit(number));
+        let mut found = Vec::new();
+        for (source, sample) in values {
+            let of = match what {
+                Sampled::UploadLimit => state.rules.peer(source).swarm,
+                _ => source,
+            };
+            let value = match sample {
+                Sample::Level(level) => level,
+                Sample::Bytes(bytes) if of == swarm => {
+                    let before = state.sampled.insert((series, source), bytes).unwrap_or(0);
+                    bytes.saturating_sub(before) as f64 * 8.0 / every_ns.seconds()
+                }
+                Sample::Bytes(_) | Sample::Bits(_) => continue,
+            };
+            if of == swarm {
+                let name = state.rules.source_name(&self.plan, what, source);
+                found.push((name.unwrap_or_default(), value));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a series, by its number in the plan, is about swarms.
+    fn is_sampled(&self, series: usize) -> bool {
+        let of_swarms =
+            [Sampled::SwarmRate, Sampled::Online, Sampled::Completed, Sampled::UploadLimit];
+        let series = self.plan.measures.series.get(series);
+        series.is_some_and(|series| of_swarms.contains(&series.what))
+    }
+
+    /// The tables `downloads`, `populations`, `pieces` and `have` by name. `timeouts` are the retransmission
+    /// timeouts of each peer, by its number.
+    fn tables(
+        &self,
+        now_s: f64,
+        timeouts: BTreeMap<u32, u64>,
+    ) -> PyResult<Vec<(&'static str, Table)>> {
+        let state = self.state();
+        let sum = |group: (u32, u32, bool)| {
+            let mine = timeouts.iter().filter(|(number, _)| {
+                let peer = state.rules.peer(**number);
+                (peer.swarm, peer.population, peer.is_leecher()) == group
+            });
+            mine.map(|(_, count)| count).sum()
+        };
+        let tables = state.rules.tables(&self.plan, at(now_s), state.online(), sum);
+        tables.into_iter().map(|table| Ok((table.name, Table::new(table)?))).collect()
+    }
+
+    /// Bits that decide the content of a swarm's file.
+    fn content(&self, workload: u32) -> u64 {
+        RandomStream::new(self.seed, "content", u64::from(workload)).bits()
+    }
+
+    /// How long after the arrival of a peer's client its controller is started, in seconds.
+    fn control_start(&self, number: u32) -> f64 {
+        let state = self.state();
+        let spread = state.rules.population(number).upload_control.as_ref();
+        let spread = spread.map_or(Span::ZERO, |control| control.start_spread_ns);
+        let mut stream = RandomStream::new(self.seed, "upload control", u64::from(number));
+        stream.between(Span::ZERO, spread).seconds()
+    }
+}
+
+impl SwarmRules {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self, workload: u32) -> PyResult<u32> {
+        let number = self.state().rules.number(workload);
+        number.ok_or_else(|| PyValueError::new_err(format!("workload {workload} is no swarm")))
+    }
+}
+
+fn seen(number: u32, peer: &flashcrowd_workload::Peer) -> SwarmPeer {
+    SwarmPeer {
+        number,
+        population: peer.population,
+        host: peer.host,
+        is_leecher: peer.role == Role::Leecher,
+        member: peer.arrived.map(|_| peer.id.0),
+        arrived_s: peer.arrived.map(Time::seconds),
+        completed_s: peer.completed.map(Time::seconds),
+        left_s: peer.left.map(Time::seconds),
+    }
+}
+
+fn limit_of(upload_bps: Option<u64>) -> UploadLimit {
+    let limited = |bps| Rate::from_bps(bps).map_or(UploadLimit::Nothing, UploadLimit::Rate);
+    upload_bps.map_or(UploadLimit::Unlimited, limited)
+}
+
+fn held_of(held: Option<&[u8]>, whole: bool) -> Held {
+    match (whole, held) {
+        (true, _) => Held::All,
+        (false, Some(bits)) => Held::Bits(bits.to_vec()),
+        (false, None) => Held::Unknown,
+    }
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| EngineFault::new_err(error.to_string()))
+}
+
+/// Sees a swarm that several nodes play, each a part.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct SwarmWatch(Mutex<Watch>);
+
+#[pymethods]
+impl SwarmWatch {
+    /// Of the swarm with this index among the workloads of a plan (JSON). Raises `PlanError` or `ValueError`.
+    #[new]
+    fn new(plan_json: &str, workload: usize) -> PyResult<SwarmWatch> {
+        let plan = parse(plan_json)?;
+        let Some(Workload::Swarm(spec)) = plan.workloads.get(workload) else {
+            return Err(PyValueError::new_err(format!("workload {workload} is no swarm")));
+        };
+        Ok(SwarmWatch(Mutex::new(Watch::of(spec, plan.stop.stall_ns, View::Outside))))
+    }
+
+    /// Why the swarm can go on no longer, if it cannot, by the parts of all nodes (JSON).
+    fn stall(&self, now_s: f64, parts: Vec<String>) -> PyResult<Option<String>> {
+        let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing = together(&watch, &parts)?;
+        Ok(watch.look(at(now_s), &standing))
+    }
+
+    /// Whether there is nothing more to wait for.
+    fn is_done(&self, parts: Vec<String>) -> PyResult<bool> {
+        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(watch.is_done(&together(&watch, &parts)?))
+    }
+
+    /// A line for a swarm that is not done.
+    fn unfinished(&self, parts: Vec<String>) -> PyResult<String> {
+        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(watch.unfinished(&together(&watch, &parts)?))
+    }
+
+    /// A line if no block reached any leecher, though it should have.
+    fn undelivered(&self, now_s: f64, parts: Vec<String>) -> PyResult<Option<String>> {
+        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(watch.undelivered(at(now_s), &together(&watch, &parts)?))
+    }
+
+    /// That the timeline stopped it before it was complete, if it did.
+    fn stopped(&self, parts: Vec<String>) -> PyResult<Option<String>> {
+        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(together(&watch, &parts)?.stopped_early())
+    }
+}
+
+/// Whether somebody lacks something in a part of a swarm (JSON).
+#[pyfunction]
+pub(crate) fn swarm_waits(part: &str) -> PyResult<bool> {
+    Ok(parsed(part)?.standing.waits)
+}
+
+fn parsed(part: &str) -> PyResult<Part> {
+    serde_json::from_str(part).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn together(watch: &Watch, parts: &[String]) -> PyResult<Standing> {
+    let mut whole: Option<Part> = None;
+    for part in parts {
+        let Part { standing, held } = parsed(part)?;
+        whole = Some(match whole {
+            None => Part { standing, held },
+            Some(before) => {
+                Part { standing: before.standing.and(standing), held: before.held.and(held) }
+            }
+        });
+    }
+    let Some(Part { standing, held }) = whole else { return Ok(Standing::default()) };
+    Ok(Standing { missing: held.missing(watch.pieces()), ..standing })
+}
+
+/// The tracker of a swarm: who is in it, and whom it names to whom.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct TrackerRegister {
+    state: Mutex<(Tracker, RandomStream)>,
+}
+
+#[pymethods]
+impl TrackerRegister {
+    /// Of the swarm with this index among the workloads of a plan (JSON), in a run with this seed. Raises
+    /// `PlanError` or `ValueError`.
+    #[new]
+    fn new(plan_json: &str, workload: usize, seed: u64) -> PyResult<TrackerRegister> {
+        let plan = parse(plan_json)?;
+        let Some(Workload::Swarm(spec)) = plan.workloads.get(workload) else {
+            return Err(PyValueError::new_err(format!("workload {workload} is no swarm")));
+        };
+        let stream = RandomStream::new(seed, "tracker", workload as u64);
+        Ok(TrackerRegister {
+            state: Mutex::new((Tracker::new(spec.tracker.rules.clone()), stream)),
+        })
+    }
+
+    /// Seeds and leechers that it knows.
+    fn counts(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.0.seeds(), state.0.leechers())
+    }
+
+    /// A peer announces itself; gives other peers. `now_s` are seconds since some instant, `wanted` is the number that
+    /// it asks for, if it names one.
+    #[pyo3(signature = (now_s, peer, *, stopped, seed, wanted))]
+    fn announce(
+        &self,
+        now_s: f64,
+        peer: u32,
+        stopped: bool,
+        seed: bool,
+        wanted: Option<i64>,
+    ) -> Vec<u32> {
+        let (tracker, stream) = &mut *self.state();
+        let event = if stopped { AnnounceEvent::Stopped } else { AnnounceEvent::None };
+        // A negative number asks for as many as the tracker likes (opentracker and libtorrent read it so).
+        let wanted = wanted.filter(|wanted| *wanted >= 0);
+        let wanted = wanted.map(|wanted| u16::try_from(wanted).unwrap_or(u16::MAX));
+        let answer = tracker.announce(at(now_s), PeerId(peer), event, wanted, seed, stream);
+        answer.peers.into_iter().map(|peer| peer.0).collect()
+    }
+}
+
+impl TrackerRegister {
+    fn state(&self) -> MutexGuard<'_, (Tracker, RandomStream)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn outcome_of(name: &str, reason: String) -> Option<Outcome> {
+    Some(match name {
+        "completed" => Outcome::Completed,
+        "stalled" => Outcome::Stalled(reason),
+        "horizon" => Outcome::Horizon(reason),
+        "stopped" => Outcome::Stopped(reason),
+        _ => return None,
+    })
+}
+
+/// Outcome and reason of a run in which all that can finish has finished; `stopped` is what the timeline stopped
+/// before it was complete.
+#[pyfunction]
+#[pyo3(signature = (stopped))]
+pub(crate) fn finished_outcome(stopped: Option<String>) -> (&'static str, String) {
+    words(&Outcome::of_finished(stopped))
+}
+
+/// Outcome and reason of a run at its horizon, by what is unfinished.
+#[pyfunction]
+pub(crate) fn horizon_outcome(unfinished: Vec<String>) -> (&'static str, String) {
+    words(&Outcome::at_horizon(&unfinished))
+}
+
+/// Outcome and reason of a run with what it did not deliver, a line each. A run that failed stays as it is.
+#[pyfunction]
+pub(crate) fn with_undelivered(
+    outcome: String,
+    reason: String,
+    lines: Vec<String>,
+) -> (String, String) {
+    match outcome_of(&outcome, reason.clone()) {
+        None => (outcome, reason),
+        Some(known) => {
+            let (name, reason) = words(&known.with_undelivered(lines));
+            (name.to_owned(), reason)
+        }
+    }
+}
+
+fn words(outcome: &Outcome) -> (&'static str, String) {
+    let (name, reason) = outcome.words();
+    (name, reason.to_owned())
+}
