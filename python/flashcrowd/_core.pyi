@@ -521,8 +521,7 @@ def echo_times(
 
 @final
 class SwarmPeer:
-    """One peer of a swarm, as it stands; instants are seconds of the run, None for what has not
-    happened."""
+    """One peer of a swarm. Instants are seconds of the run, None for what has not happened."""
 
     @property
     def number(self) -> int: ...
@@ -543,27 +542,28 @@ class SwarmPeer:
 
 @final
 class SwarmRules:
-    """The swarms of a run, as far as programs play them: who comes and goes, how far each is, when
-    it is over, and the rows of its tables. Instants are seconds of the run."""
+    """The swarms of a run, as far as programs play them. Instants are seconds of the run.
+
+    Who comes and goes, how far each swarm is, when it is over, and the rows of its tables.
+    """
 
     def __new__(cls, plan_json: str, seed: int, own: Collection[int] | None = None) -> SwarmRules:
-        """The swarms of a plan (JSON) in a run with a seed; with `own`, the peers on these hosts
-        alone. Raises `PlanError`."""
+        """Of a plan (JSON) and a seed; of `own` hosts alone, if given. Raises `PlanError`."""
     def peers(self, workload: int) -> list[SwarmPeer]:
-        """Every peer of the swarm that is this workload of the plan: planned ones, then those that
-        followed others."""
+        """The peers of this workload: planned ones, then those that followed others."""
     def peer(self, number: int) -> SwarmPeer:
         """The peer of this number."""
     def arrivals(self, workload: int) -> list[tuple[int, float]]:
         """When peers of a swarm come that have not come yet, as far as it is known."""
     def due(self, now_s: float, workload: int) -> list[tuple[str, int]]:
-        """What is due in a swarm by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces
-        are counted by themselves."""
+        """What is due by now, in order: `("arrive", peer)` or `("leave", peer)`.
+
+        Pieces are counted by themselves.
+        """
     def next_due(self, workload: int) -> float | None:
         """When something is due in a swarm next; None if nothing is."""
     def arrive(self, now_s: float, number: int) -> bool:
-        """The client of a peer has joined; whether it may, as nobody comes to a swarm that was
-        stopped."""
+        """The client of a peer has joined. False if the swarm was stopped."""
     def observe(
         self,
         now_s: float,
@@ -577,31 +577,36 @@ class SwarmRules:
         interested: int | None,
         unchoking: int | None,
     ) -> None:
-        """What the client of a peer says: bytes of blocks received and sent, those that it had
-        already, whole pieces, neighbours, and how many of them interest it and do not choke it.
-        None is what a program does not say."""
+        """What the client of a peer says; None is what a program does not say.
+
+        Bytes of blocks received and sent, those that it had already, whole pieces, neighbours, and
+        how many of them interest it and do not choke it.
+        """
     def has_piece(self, at_s: float, number: int, piece: int) -> None:
         """A leecher completed a piece."""
     def complete(self, at_s: float, number: int) -> None:
         """A leecher has the file."""
     def leave(self, now_s: float, number: int, departs: bool) -> int | None:
-        """A peer has left. Gives the number of the leecher that follows it, if its population
-        replaces and it was its own departure."""
+        """A peer has left; gives the number of the leecher that follows it.
+
+        None if its population does not replace, or it was not its own departure.
+        """
     def stop(self, workload: int) -> list[int]:
         """The timeline stops a swarm: nobody comes any more, and these peers leave."""
     def set_upload(self, workload: int, population: int, upload_bps: int | None) -> list[int]:
-        """The upload limit of a population changes, in bit/s, None for no limit; the peers that get
-        it."""
+        """The upload limit of a population changes (bit/s); the peers that get it."""
     def controlled(self, number: int, upload_bps: int | None) -> None:
         """The controller of a peer's client set its limit, in bit/s, None for no limit."""
     def wanted_elsewhere(self, now_s: float, workload: int, wanted: bool) -> None:
         """Whether somebody is online who lacks something and is played elsewhere."""
     def stall(self, now_s: float, workload: int, held: bytes | None, whole: bool) -> str | None:
-        """Why a swarm can go on no longer, if it cannot; `held` are the pieces that somebody has,
-        as `part` takes them."""
+        """Why a swarm can go on no longer, if so; `held` and `whole` as for `part`."""
     def part(self, workload: int, held: bytes | None, whole: bool) -> str:
-        """How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that somebody here
-        has, as a bitfield; None where a program has not said. `whole`: somebody has them all."""
+        """How far a swarm is (JSON), for `SwarmWatch`.
+
+        `held` are the pieces that somebody here has, as a bitfield; None where one has not said.
+        `whole`: somebody has them all.
+        """
     def is_done(self, workload: int) -> bool:
         """Whether a swarm has nothing more to wait for."""
     def unfinished(self) -> list[str]:
@@ -613,13 +618,14 @@ class SwarmRules:
     def progress(self, workload: int) -> float:
         """Share of what leechers of a swarm want that has arrived."""
     def sample(self, workload: int, series: int) -> list[tuple[str, float]]:
-        """Values of a series of a swarm: of whom, and how much. Rates are over the interval of the
-        series."""
+        """The sources of a series of a swarm and their values; rates are over its interval."""
     def is_sampled(self, series: int) -> bool:
         """Whether a series, by its number in the plan, is about swarms."""
     def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[tuple[str, Table]]:
-        """The tables `downloads`, `populations`, `pieces` and `have` by name. `timeouts` are the
-        retransmission timeouts of each peer, by its number."""
+        """The tables `downloads`, `populations`, `pieces` and `have` by name.
+
+        `timeouts` are the retransmission timeouts of each peer, by its number.
+        """
     def content(self, workload: int) -> int:
         """Bits that decide the content of a swarm's file."""
     def control_start(self, number: int) -> float:
@@ -630,10 +636,9 @@ class SwarmWatch:
     """Sees a swarm that several nodes play, each a part."""
 
     def __new__(cls, plan_json: str, workload: int) -> SwarmWatch:
-        """Of the swarm with this index among the workloads of a plan (JSON). Raises `PlanError` or
-        `ValueError`."""
+        """Of this workload of a plan (JSON). Raises `PlanError` or `ValueError`."""
     def stall(self, now_s: float, parts: Sequence[str]) -> str | None:
-        """Why the swarm can go on no longer, if it cannot, by the parts of all nodes (JSON)."""
+        """Why the swarm can go on no longer, if so, by the parts of all nodes (JSON)."""
     def is_done(self, parts: Sequence[str]) -> bool:
         """Whether there is nothing more to wait for."""
     def unfinished(self, parts: Sequence[str]) -> str:
@@ -651,23 +656,25 @@ class TrackerRegister:
     """The tracker of a swarm: who is in it, and whom it names to whom."""
 
     def __new__(cls, plan_json: str, workload: int, seed: int) -> TrackerRegister:
-        """Of the swarm with this index among the workloads of a plan (JSON), in a run with this
-        seed. Raises `PlanError` or `ValueError`."""
+        """Of the swarm that is this workload of a plan (JSON), in a run with this seed.
+
+        Raises `PlanError` or `ValueError`.
+        """
     def counts(self) -> tuple[int, int]:
         """Seeds and leechers that it knows."""
     def announce(
         self, now_s: float, peer: int, *, stopped: bool, seed: bool, wanted: int | None
     ) -> list[int]:
-        """A peer announces itself; gives other peers. `now_s` are seconds since some instant,
-        `wanted` is the number that it asks for, if it names one."""
+        """A peer announces itself; gives other peers.
+
+        `now_s` are seconds since some instant, `wanted` is the number that it asks for, if any.
+        """
 
 def finished_outcome(stopped: str | None) -> tuple[str, str]:
-    """Outcome and reason of a run in which all that can finish has finished; `stopped` is what the
-    timeline stopped before it was complete."""
+    """Outcome and reason of a run that has finished; `stopped` as `SwarmRules.stopped` says it."""
 
 def horizon_outcome(unfinished: Sequence[str]) -> tuple[str, str]:
     """Outcome and reason of a run at its horizon, by what is unfinished."""
 
 def with_undelivered(outcome: str, reason: str, lines: Sequence[str]) -> tuple[str, str]:
-    """Outcome and reason of a run with what it did not deliver, a line each. A run that failed
-    stays as it is."""
+    """Outcome and reason with what was not delivered, a line each; a run that failed stays so."""

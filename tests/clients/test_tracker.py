@@ -1,3 +1,4 @@
+import json
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -10,67 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clients import testbed
 
+from flashcrowd import _core
 from flashcrowd.clients import bencode, opentracker, torrent
 from flashcrowd.clients.opentracker import OpenTracker
-from flashcrowd.clients.random_stream import RandomStream
-from flashcrowd.clients.tracker import Register, Rules, Tracker
+from flashcrowd.clients.tracker import Tracker
 
 lt = pytest.importorskip("libtorrent", reason="pip install libtorrent")
 HASH = bytes(range(20))
 
 
-def register(leechers: int, seeds: int, **rules: Any) -> Register:
-    made = Register(Rules(**rules), RandomStream(1, "tracker", 0))
-    for peer in range(leechers + seeds):
-        made.announce(0.0, ("", peer), stopped=False, seed=peer >= leechers, wanted=0)
-    return made
-
-
-def ask(
-    register: Register, at: float, peer: int, wanted: int | None = None, seed: bool = False
-) -> list[int]:
-    asked = register.announce(at, ("", peer), stopped=False, seed=seed, wanted=wanted)
-    return [port for _, port in asked]
-
-
-# These are the tests of the simulation's tracker, crates/swarm/src/tracker.rs.
-
-
-def test_fifty_peers_by_default_two_hundred_at_most_and_none_for_none():
-    made = register(400, 0)
-    # Oneself may be among those dealt, and is left out.
-    assert len(ask(made, 1, 0)) in (49, 50)
-    assert len(ask(made, 1, 0, 1000)) in (199, 200)
-    assert ask(made, 1, 0, 0) == []
-
-
-def test_seeds_are_mixed_in_by_their_share_and_never_told_to_seeds():
-    made = register(150, 50)
-    assert sum(peer >= 150 for peer in ask(made, 1, 0, 40)) == 10
-    told = ask(made, 1, 160, 40, seed=True)
-    assert len(told) == 40
-    assert all(peer < 150 for peer in told)
-
-
-def test_a_single_seed_is_told_once_a_list():
-    made = register(300, 1)
-    assert [300 in ask(made, 1, peer) for peer in range(6)] == [True] + 5 * [False]
-    # The list has fewer than 49 left and is made anew.
-    assert 300 in ask(made, 1, 7)
-
-
-def test_who_stops_or_is_silent_is_forgotten():
-    made = register(3, 0, forget=100.0, reshuffle=0.0)
-    made.announce(1.0, ("", 1), stopped=True, seed=False, wanted=None)
-    assert sorted(ask(made, 2, 0)) == [2]
-    assert ask(made, 101.0, 0) == []
-    assert made.counts() == (0, 1)
+PLAN = testbed.plan(
+    {"name": "seed", "role": "seed"}, {"name": "crowd"}, tracker={"interval": "900 s"}
+)
 
 
 @pytest.fixture
 def tracker() -> Iterator[Tracker]:
     (place,) = testbed.loopback(1)
-    made = Tracker(place, 7069, Rules(interval=900.0), HASH, RandomStream(1, "tracker", 0))
+    spec = PLAN["workloads"][0]["tracker"]
+    register = _core.TrackerRegister(json.dumps(PLAN), 0, 1)
+    made = Tracker(place, 7069, spec, HASH, register)
     yield made
     made.close()
 
@@ -114,7 +74,7 @@ def test_opentracker_knows_the_torrent_when_it_is_made(tmp_path: Path):
     finally:
         made.close()
     assert made.failure() == "its thread has ended"
-    listed = {it.setting for it in opentracker.unmet(Rules())}
+    listed = {it.setting for it in opentracker.unmet(PLAN["workloads"][0]["tracker"])}
     assert "tracker.seeds_to_seeds" in listed
     assert "tracker.default_peers" not in listed
 

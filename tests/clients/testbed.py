@@ -140,6 +140,11 @@ def bridged(count: int) -> Iterator[list[Place]]:
             namespace.close()
 
 
+def completed(swarm: Swarm) -> int:
+    """How many leechers have the file."""
+    return sum(peer.completed is not None for peer in swarm.leechers)
+
+
 def go_on(swarm: Swarm, seconds: float) -> None:
     """Play for a while."""
     end = swarm.now + seconds

@@ -115,8 +115,7 @@ impl SwarmRules {
 
     /// Every peer of the swarm that is this workload of the plan: planned ones, then those that followed others.
     fn peers(&self, workload: u32) -> PyResult<Vec<SwarmPeer>> {
-        let swarm = self.number(workload)?;
-        let state = self.state();
+        let (state, swarm) = self.swarm(workload)?;
         let peers = (0..).zip(state.rules.peers()).filter(|(_, peer)| peer.swarm == swarm);
         Ok(peers.map(|(number, peer)| seen(number, peer)).collect())
     }
@@ -128,8 +127,8 @@ impl SwarmRules {
 
     /// When peers of a swarm come that have not come yet, as far as it is known.
     fn arrivals(&self, workload: u32) -> PyResult<Vec<(u32, f64)>> {
-        let swarm = self.number(workload)?;
-        let mut found: Vec<(Time, u32)> = self.state().agenda[swarm as usize]
+        let (state, swarm) = self.swarm(workload)?;
+        let mut found: Vec<(Time, u32)> = state.agenda[swarm as usize]
             .iter()
             .filter_map(|Reverse((at, _, due))| match due {
                 Due::Arrival(peer) => Some((*at, *peer)),
@@ -143,8 +142,7 @@ impl SwarmRules {
     /// What is due in a swarm by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces are counted by
     /// themselves.
     fn due(&self, now_s: f64, workload: u32) -> PyResult<Vec<(&'static str, u32)>> {
-        let swarm = self.number(workload)?;
-        let mut state = self.state();
+        let (mut state, swarm) = self.swarm(workload)?;
         let mut found = Vec::new();
         while let Some(&Reverse((at, _, due))) = state.agenda[swarm as usize].peek()
             && at <= self::at(now_s)
@@ -170,8 +168,7 @@ impl SwarmRules {
 
     /// When something is due in a swarm next; None if nothing is.
     fn next_due(&self, workload: u32) -> PyResult<Option<f64>> {
-        let swarm = self.number(workload)?;
-        let state = self.state();
+        let (state, swarm) = self.swarm(workload)?;
         Ok(state.agenda[swarm as usize].peek().map(|Reverse((at, ..))| at.seconds()))
     }
 
@@ -235,7 +232,8 @@ impl SwarmRules {
 
     /// The timeline stops a swarm: nobody comes any more, and these peers leave.
     fn stop(&self, workload: u32) -> PyResult<Vec<u32>> {
-        Ok(self.state().rules.stop(self.number(workload)?))
+        let (mut state, swarm) = self.swarm(workload)?;
+        Ok(state.rules.stop(swarm))
     }
 
     /// The upload limit of a population changes, in bit/s, None for no limit; the peers that get it.
@@ -246,7 +244,8 @@ impl SwarmRules {
         upload_bps: Option<u64>,
     ) -> PyResult<Vec<u32>> {
         let limit = limit_of(upload_bps);
-        Ok(self.state().rules.set_upload(self.number(workload)?, population, limit))
+        let (mut state, swarm) = self.swarm(workload)?;
+        Ok(state.rules.set_upload(swarm, population, limit))
     }
 
     /// The controller of a peer's client set its limit, in bit/s, None for no limit.
@@ -256,8 +255,8 @@ impl SwarmRules {
 
     /// Whether somebody is online who lacks something and is played elsewhere.
     fn wanted_elsewhere(&self, now_s: f64, workload: u32, wanted: bool) -> PyResult<()> {
-        let swarm = self.number(workload)?;
-        self.state().rules.wanted_elsewhere(at(now_s), swarm, wanted);
+        let (mut state, swarm) = self.swarm(workload)?;
+        state.rules.wanted_elsewhere(at(now_s), swarm, wanted);
         Ok(())
     }
 
@@ -269,8 +268,7 @@ impl SwarmRules {
         held: Option<&[u8]>,
         whole: bool,
     ) -> PyResult<Option<String>> {
-        let swarm = self.number(workload)?;
-        let mut state = self.state();
+        let (mut state, swarm) = self.swarm(workload)?;
         let missing = held_of(held, whole).missing(state.rules.swarm(swarm).pieces);
         let State { rules, progress, .. } = &mut *state;
         let online: Vec<Option<Progress>> = (0..)
@@ -283,15 +281,15 @@ impl SwarmRules {
     /// How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that somebody here has, as a bitfield;
     /// None where a program has not said. `whole`: somebody has them all.
     fn part(&self, workload: u32, held: Option<&[u8]>, whole: bool) -> PyResult<String> {
-        let swarm = self.number(workload)?;
-        let state = self.state();
+        let (state, swarm) = self.swarm(workload)?;
         let standing = state.rules.standing(swarm, None, state.online());
         json(&Part { standing, held: held_of(held, whole) })
     }
 
     /// Whether a swarm has nothing more to wait for.
     fn is_done(&self, workload: u32) -> PyResult<bool> {
-        Ok(self.state().rules.is_done(self.number(workload)?))
+        let (state, swarm) = self.swarm(workload)?;
+        Ok(state.rules.is_done(swarm))
     }
 
     /// A line for each swarm that is not done.
@@ -313,18 +311,17 @@ impl SwarmRules {
 
     /// Share of what leechers of a swarm want that has arrived.
     fn progress(&self, workload: u32) -> PyResult<f64> {
-        let swarm = self.number(workload)?;
-        let state = self.state();
+        let (state, swarm) = self.swarm(workload)?;
         Ok(state.rules.progress_of(swarm, state.online()))
     }
 
     /// Values of a series of a swarm: of whom, and how much. Rates are over the interval of the series.
     fn sample(&self, workload: u32, series: usize) -> PyResult<Vec<(String, f64)>> {
-        let swarm = self.number(workload)?;
+        let (mut state, swarm) = self.swarm(workload)?;
         let Some(&Series { what, every_ns }) = self.plan.measures.series.get(series) else {
             return Ok(Vec::new());
         };
-        let state = &mut *self.state();
+        let state = &mut *state;
         let values = state.rules.sample(what, state.online(), |number| state.limit(number));
         let mut found = Vec::new();
         for (source, sample) in values {
@@ -395,9 +392,13 @@ impl SwarmRules {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn number(&self, workload: u32) -> PyResult<u32> {
-        let number = self.state().rules.number(workload);
-        number.ok_or_else(|| PyValueError::new_err(format!("workload {workload} is no swarm")))
+    /// The state, and the number of a swarm.
+    fn swarm(&self, workload: u32) -> PyResult<(MutexGuard<'_, State>, u32)> {
+        let state = self.state();
+        match state.rules.number(workload) {
+            Some(number) => Ok((state, number)),
+            None => Err(PyValueError::new_err(format!("workload {workload} is no swarm"))),
+        }
     }
 }
 

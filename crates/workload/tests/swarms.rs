@@ -1,0 +1,382 @@
+//! What happens in a swarm, by its rules alone: no engine, no clock.
+
+use flashcrowd_base::{Rate, Span, Time};
+use flashcrowd_plan::{
+    Arrivals, Departure, Host, Measures, Network, Plan, Population, Stop, Swarm, Tracker, Workload,
+};
+use flashcrowd_swarm::{Download, Role, TrackerRules, UploadLimit, profile};
+use flashcrowd_workload::{Column, Due, Outcome, Progress, Swarms, Table, View};
+use proptest::prelude::*;
+
+const PIECE: u64 = 16_384;
+
+fn seconds(seconds: u64) -> Time {
+    Time::START + Span::from_secs(seconds)
+}
+
+fn population(name: &str, role: Role, hosts: &[u32]) -> Population {
+    Population {
+        name: name.to_owned(),
+        role,
+        hosts: hosts.to_vec(),
+        profile: 0,
+        transport: None,
+        data: None,
+        answers_utp: true,
+        upload_bps: UploadLimit::Unlimited,
+        upload_control: None,
+        storage: None,
+        arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO },
+        departure: Departure::Never,
+        replace: false,
+        program: None,
+    }
+}
+
+/// A swarm of seven pieces and these populations; a run may wait 40 s for a block.
+fn plan(populations: Vec<Population>) -> Plan {
+    let host = |number| Host {
+        name: format!("host-{number}"),
+        group: 0,
+        stack: 0,
+        up: Vec::new(),
+        down: Vec::new(),
+    };
+    Plan {
+        format: flashcrowd_plan::FORMAT,
+        title: "test".to_owned(),
+        network: Network {
+            groups: vec!["all".to_owned()],
+            hosts: (0..10).map(host).collect(),
+            links: Vec::new(),
+            cores: Vec::new(),
+            traces: Vec::new(),
+            core_of: Vec::new(),
+        },
+        stacks: Vec::new(),
+        utps: Vec::new(),
+        profiles: vec![profile::named("libtorrent").expect("the profile exists")],
+        workloads: vec![Workload::Swarm(Swarm {
+            name: "crowd".to_owned(),
+            size_bytes: 7 * PIECE - 1000,
+            piece_bytes: PIECE as u32,
+            block_bytes: PIECE as u32,
+            tracker: Tracker {
+                host: None,
+                answer_delay_ns: Span::ZERO,
+                rules: TrackerRules::MAINLINE,
+                program: None,
+            },
+            populations,
+            stop_after_completions: None,
+            web_seeds: Vec::new(),
+        })],
+        timeline: Vec::new(),
+        measures: Measures::default(),
+        stop: Stop { horizon_ns: Span::from_secs(1000), stall_ns: Span::from_secs(40) },
+    }
+}
+
+/// A seed, and leechers on hosts 1 to 3 that come at 1, 3 and 120 s.
+fn crowd() -> Vec<Population> {
+    let at_ns = [1, 3, 120].map(Span::from_secs).to_vec();
+    let leechers = population("leechers", Role::Leecher, &[1, 2, 3]);
+    vec![
+        population("seed", Role::Seed, &[0]),
+        Population { arrivals: Arrivals::Times { at_ns }, ..leechers },
+    ]
+}
+
+fn begun(plan: &Plan, view: View) -> (Swarms, Vec<(Time, Due)>) {
+    let mut swarms = Swarms::new(plan, 1, view, |_| true);
+    swarms.begin();
+    let due = swarms.take_due().collect();
+    (swarms, due)
+}
+
+fn down(bytes: u64) -> impl Fn(u32) -> Option<Progress> {
+    move |number| {
+        Some(Progress { down: if number == 1 { bytes } else { 0 }, ..Progress::default() })
+    }
+}
+
+fn numbers(table: &Table, name: &str) -> Vec<f64> {
+    match table.column(name) {
+        Some(Column::F64(values)) => values.clone(),
+        Some(Column::U32(values)) => values.iter().map(|it| f64::from(*it)).collect(),
+        Some(Column::U64(values)) => values.iter().map(|it| *it as f64).collect(),
+        Some(Column::MaybeF64(values)) => values.iter().map(|it| it.unwrap_or(-1.0)).collect(),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_gap_between_arrivals_is_no_stall_while_nobody_waits() {
+    for view in [View::Inside, View::Outside] {
+        let (mut swarms, due) = begun(&plan(crowd()), view);
+        let arrivals: Vec<Time> = due.iter().map(|(at, _)| *at).collect();
+        assert_eq!(arrivals, [0, 1, 3, 120].map(seconds));
+        for peer in 0..3 {
+            assert!(swarms.arrive(arrivals[peer as usize], peer));
+        }
+        let stall =
+            |swarms: &mut Swarms, at, bytes| swarms.stall(seconds(at), 0, Some(0), down(bytes));
+        assert_eq!(stall(&mut swarms, 4, 9), None);
+        swarms.complete(seconds(5), 1);
+        swarms.complete(seconds(6), 2);
+        assert_eq!(stall(&mut swarms, 6, 10), None);
+        assert_eq!(stall(&mut swarms, 119, 10), None, "nobody who is there waits");
+        swarms.arrive(seconds(120), 3);
+        assert_eq!(stall(&mut swarms, 159, 10), None);
+        let words = "swarm crowd: no block arrived for 40 s, 2 of 3 leechers complete";
+        assert_eq!(stall(&mut swarms, 160, 10).as_deref(), Some(words));
+        assert!(!swarms.is_done(0));
+        swarms.complete(seconds(161), 3);
+        assert!(swarms.is_done(0));
+        assert!(swarms.unfinished().is_empty());
+    }
+}
+
+#[test]
+fn a_lost_piece_ends_a_simulation_at_once_and_programs_when_nothing_is_in_flight() {
+    let words = "swarm crowd: no seed left, 2 of 7 pieces missing, 0 of 3 leechers complete";
+    let lost = |view| {
+        let (mut swarms, _) = begun(&plan(crowd()), view);
+        for peer in 0..3 {
+            swarms.arrive(seconds(1), peer);
+        }
+        swarms.leave(seconds(2), 0, Progress::default());
+        assert_eq!(swarms.unfinishable(0, 0), None);
+        assert_eq!(swarms.unfinishable(0, 2).as_deref(), Some(words));
+        swarms
+    };
+    let mut inside = lost(View::Inside);
+    assert_eq!(inside.stall(seconds(2), 0, Some(2), down(0)).as_deref(), Some(words));
+    let mut outside = lost(View::Outside);
+    assert_eq!(outside.stall(seconds(2), 0, None, down(1)), None, "a program has not said");
+    assert_eq!(outside.stall(seconds(10), 0, Some(2), down(1)), None);
+    assert_eq!(outside.stall(seconds(12), 0, Some(2), down(2)), None, "a block came");
+    assert_eq!(outside.stall(seconds(14), 0, Some(2), down(2)), None, "2 s ago");
+    assert_eq!(outside.stall(seconds(15), 0, Some(2), down(2)).as_deref(), Some(words));
+    // Those who are left may exchange what they have, but not for ever.
+    let mut outside = lost(View::Outside);
+    for second in 10..40 {
+        assert_eq!(outside.stall(seconds(second), 0, Some(2), down(second)), None);
+    }
+    assert_eq!(outside.stall(seconds(40), 0, Some(2), down(40)).as_deref(), Some(words));
+}
+
+#[test]
+fn a_piece_that_was_in_flight_begins_the_wait_again() {
+    let (mut swarms, _) = begun(&plan(crowd()), View::Outside);
+    swarms.arrive(seconds(0), 0);
+    swarms.arrive(seconds(1), 1);
+    swarms.leave(seconds(2), 0, Progress::default());
+    for (at, missing) in [(10, 2), (12, 1), (14, 1)] {
+        assert_eq!(swarms.stall(seconds(at), 0, Some(missing), down(0)), None);
+    }
+    assert!(swarms.stall(seconds(15), 0, Some(1), down(0)).is_some());
+}
+
+#[test]
+fn a_seed_that_is_still_to_come_may_bring_what_is_missing() {
+    let late = Arrivals::Times { at_ns: vec![Span::from_secs(500)] };
+    let mut populations = crowd();
+    populations[0].arrivals = late;
+    let (mut swarms, _) = begun(&plan(populations), View::Inside);
+    swarms.arrive(seconds(1), 1);
+    assert_eq!(swarms.unfinishable(0, 7), None);
+    swarms.arrive(seconds(500), 0);
+    swarms.leave(seconds(501), 0, Progress::default());
+    assert!(swarms.unfinishable(0, 7).is_some());
+}
+
+#[test]
+fn a_peer_that_leaves_is_replaced_on_its_host_and_the_swarm_goes_on() {
+    let mut populations = crowd();
+    populations[1].replace = true;
+    populations[1].departure = Departure::AtOnce;
+    let (mut swarms, _) = begun(&plan(populations), View::Inside);
+    swarms.arrive(seconds(0), 0);
+    swarms.arrive(seconds(1), 1);
+    swarms.complete(seconds(9), 1);
+    assert_eq!(swarms.take_due().collect::<Vec<_>>(), [(seconds(9), Due::Departure(1))]);
+    assert!(swarms.departs(1));
+    let done = Progress { down: 7 * PIECE, pieces: 7, ..Progress::default() };
+    swarms.leave(seconds(9), 1, done);
+    assert_eq!(swarms.succeed(seconds(9), 1), Some(4));
+    assert_eq!(swarms.take_due().collect::<Vec<_>>(), [(seconds(9), Due::Arrival(4))]);
+    assert_eq!((swarms.peer(4).host, swarms.peer(4).role), (1, Role::Leecher));
+    assert!(!swarms.departs(1), "it has left");
+    assert!(!swarms.is_done(0));
+    assert_eq!(swarms.swarm(0).leechers, 4);
+}
+
+#[test]
+fn a_leecher_that_leaves_without_the_file_is_waited_for_no_more() {
+    let (mut swarms, _) = begun(&plan(crowd()), View::Inside);
+    for peer in 0..4 {
+        swarms.arrive(seconds(1), peer);
+    }
+    swarms.complete(seconds(2), 1);
+    swarms.complete(seconds(2), 2);
+    swarms.leave(seconds(3), 3, Progress::default());
+    assert!(swarms.peer(3).gave_up());
+    assert!(!swarms.is_done(0), "what follows has not been asked for");
+    assert_eq!(swarms.succeed(seconds(3), 3), None);
+    assert!(swarms.is_done(0));
+}
+
+#[test]
+fn a_peer_that_is_due_to_leave_before_it_came_leaves_when_it_comes() {
+    let (mut swarms, _) = begun(&plan(crowd()), View::Outside);
+    assert!(!swarms.departs(1), "its program is late");
+    swarms.arrive(seconds(8), 1);
+    assert_eq!(swarms.take_due().collect::<Vec<_>>(), [(seconds(8), Due::Departure(1))]);
+}
+
+#[test]
+fn the_timeline_stops_a_swarm_for_good() {
+    let (mut swarms, _) = begun(&plan(crowd()), View::Inside);
+    for peer in 0..3 {
+        swarms.arrive(seconds(1), peer);
+    }
+    swarms.complete(seconds(2), 1);
+    assert_eq!(swarms.stop(0), [0, 1, 2]);
+    assert!(!swarms.arrive(seconds(120), 3));
+    assert!(swarms.is_done(0));
+    let words = "the timeline stopped a swarm with 1 of 3 leechers complete";
+    let outcome = Outcome::of_finished(swarms.stopped());
+    assert_eq!(outcome.words(), ("stopped", words));
+    // Nothing arrived, though it should have.
+    let lines = swarms.undelivered(seconds(3), Some(&outcome), down(0));
+    assert_eq!(lines, ["swarm crowd: no block arrived at 2 leechers"]);
+    let cut = Outcome::Horizon(String::new());
+    assert!(swarms.undelivered(seconds(3), Some(&cut), down(0)).is_empty(), "the cut says so");
+    assert!(swarms.undelivered(seconds(3), Some(&outcome), down(1)).is_empty());
+}
+
+#[test]
+fn seeds_that_may_not_upload_are_not_missed() {
+    let mut populations = crowd();
+    populations[0].upload_bps = UploadLimit::Nothing;
+    let (mut swarms, _) = begun(&plan(populations), View::Inside);
+    swarms.arrive(seconds(0), 0);
+    swarms.arrive(seconds(1), 1);
+    assert!(swarms.undelivered(seconds(9), None, down(0)).is_empty());
+    let limit = UploadLimit::Rate(Rate::from_bps(8000).expect("a rate"));
+    assert_eq!(swarms.set_upload(0, 0, limit), [0]);
+    assert_eq!(swarms.undelivered(seconds(9), None, down(0)).len(), 1);
+}
+
+#[test]
+fn the_account_of_a_peer_adds_up_to_its_time() {
+    let plan = plan(crowd());
+    let (mut swarms, _) = begun(&plan, View::Outside);
+    swarms.arrive(seconds(0), 0);
+    swarms.arrive(seconds(10), 1);
+    let seen = |swarms: &Swarms, said: (u32, Option<u32>, Option<u32>)| {
+        swarms.seen(1, said.0, said.1, said.2)
+    };
+    assert_eq!(seen(&swarms, (0, Some(0), Some(0))), Some(Download::Alone));
+    assert_eq!(seen(&swarms, (1, Some(0), Some(1))), Some(Download::Uninterested));
+    assert_eq!(seen(&swarms, (1, Some(1), Some(0))), Some(Download::Choked));
+    assert_eq!(seen(&swarms, (1, None, Some(1))), None);
+    swarms.stand(seconds(12), 1, Some(Download::Choked), false);
+    swarms.stand(seconds(15), 1, Some(Download::Unchoked), false);
+    swarms.complete(seconds(20), 1);
+    swarms.stand(seconds(20), 1, seen(&swarms, (1, Some(1), Some(1))), false);
+    let none = |_| None;
+    let tables = swarms.tables(&plan, seconds(30), none, |_| 0);
+    let populations = &tables[1];
+    assert_eq!(numbers(populations, "online_s"), [30.0, 20.0]);
+    assert_eq!(numbers(populations, "downloading_s"), [0.0, 10.0]);
+    assert_eq!(numbers(populations, "needed_s"), [10.0, 10.0], "while a leecher lacked something");
+    assert_eq!(numbers(populations, "alone_share"), [-1.0, 0.2]);
+    assert_eq!(numbers(populations, "choked_share"), [-1.0, 0.3]);
+    assert_eq!(numbers(populations, "unchoked_share"), [-1.0, 0.5]);
+    assert_eq!(numbers(populations, "idle_share"), [-1.0, -1.0], "unseen from outside");
+}
+
+#[test]
+fn what_arrives_while_a_client_closes_counts() {
+    let (mut swarms, _) = begun(&plan(crowd()), View::Outside);
+    swarms.arrive(seconds(0), 1);
+    swarms.leave(seconds(5), 1, Progress { down: 100, ..Progress::default() });
+    swarms.close(1, Progress { down: 150, ..Progress::default() });
+    assert_eq!(swarms.bytes(0, |_| None), 150);
+    swarms.close(1, Progress { down: 150, ..Progress::default() });
+    assert_eq!(swarms.bytes(0, |_| None), 150);
+}
+
+#[test]
+fn a_node_plays_the_peers_of_its_hosts() {
+    let plan = plan(crowd());
+    let mut swarms = Swarms::new(&plan, 1, View::Outside, |host| host == 2);
+    swarms.begin();
+    assert_eq!(swarms.take_due().collect::<Vec<_>>(), [(seconds(3), Due::Arrival(2))]);
+    let standing = swarms.standing(0, None, |_| None);
+    assert_eq!((standing.leechers, standing.sources), (1, 0));
+}
+
+/// What may happen to a swarm.
+#[derive(Clone, Debug)]
+enum Step {
+    Arrive(u32),
+    Complete(u32),
+    Depart(u32),
+    Stop,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..8u32).prop_map(Step::Arrive),
+        6 => (0..8u32).prop_map(Step::Complete),
+        4 => (0..8u32).prop_map(Step::Depart),
+        1 => Just(Step::Stop),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn counts_are_those_of_the_peers(steps in prop::collection::vec(step(), 1..60), replace: bool) {
+        let mut populations = crowd();
+        populations[1].replace = replace;
+        let (mut swarms, _) = begun(&plan(populations), View::Inside);
+        for (at, step) in (0..).zip(steps) {
+            let now = seconds(at);
+            let last = swarms.peers().len() as u32;
+            match step {
+                Step::Arrive(peer) if peer < last && swarms.peer(peer).arrived.is_none() => {
+                    let stopped = swarms.swarm(0).stopped;
+                    prop_assert_eq!(swarms.arrive(now, peer), !stopped);
+                }
+                Step::Complete(peer) if peer < last && swarms.peer(peer).is_waiting() => {
+                    swarms.complete(now, peer);
+                }
+                Step::Depart(peer) if peer < last && swarms.departs(peer) => {
+                    swarms.leave(now, peer, Progress { down: 5, ..Progress::default() });
+                    swarms.succeed(now, peer);
+                }
+                Step::Stop => {
+                    for peer in swarms.stop(0) {
+                        swarms.leave(now, peer, Progress::default());
+                    }
+                }
+                _ => {}
+            }
+            let leechers = || swarms.peers().iter().filter(|peer| peer.is_leecher());
+            let swarm = swarms.swarm(0);
+            prop_assert_eq!(swarm.leechers as usize, leechers().count());
+            let complete = leechers().filter(|peer| peer.completed.is_some()).count();
+            prop_assert_eq!(swarm.completed as usize, complete);
+            let online = swarms.peers().iter().filter(|peer| peer.is_online()).count();
+            prop_assert_eq!(swarm.online as usize, online);
+            // A swarm without replacements is done exactly when nobody is waited for.
+            let over = |peer: &&flashcrowd_workload::Peer| peer.completed.is_some() || peer.left.is_some();
+            let all = leechers().filter(over).count() == leechers().count();
+            prop_assert_eq!(swarms.is_done(0), swarm.stopped || (!replace && all));
+        }
+    }
+}
