@@ -4,7 +4,7 @@
 
 `measure` runs points of the repository's studies and random studies, each in a process of its own,
 and keeps what they took in `measured.json`. `fit` derives from it what each kind of work costs, and
-writes that into the crate that predicts (`crates/plan/src/forecast/fitted.rs`): the next build
+writes that into the crate that predicts (`crates/forecast/src/fitted.rs`): the next build
 predicts by it. `table` writes `README.md`. Without an argument these three run, in minutes; nothing
 else should run meanwhile. `add` measures only what is not in `measured.json`, as a new study.
 """

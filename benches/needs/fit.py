@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-FITTED = Path(__file__).parents[2] / "crates/plan/src/forecast/fitted.rs"
+FITTED = Path(__file__).parents[2] / "crates/forecast/src/fitted.rs"
 MIN_S = 200e-6
 SLOWEST = 5.0
 CONNECTION_BYTES = 2400.0

@@ -18,7 +18,7 @@ ROWS = [
     {"link", "transport", "swarm", "upload", "origin"},
     {"plan"},
     {"topology", "workload"},
-    {"sim", "live", "emulation"},
+    {"forecast", "sim", "live", "emulation"},
     {"python", "playground"},
 ]
 #: Crates beside these rows, and all that they know.

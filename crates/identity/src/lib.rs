@@ -3,8 +3,7 @@
 //! Results of two identities are never mixed. So the digest has to move with everything that can
 //! change a number: the sources of the engine's crate and of all crates of the workspace that it
 //! needs, the locked versions of the libraries that these need, and the target. It must not move
-//! with what cannot: comments, documentation, formatting, tests, libraries that only carry text, and
-//! the forecast of what a run needs, which refuses what would not fit and enters no table. The
+//! with what cannot: comments, documentation, formatting, tests, and libraries that only carry text. The
 //! compiler's version is not part of it: arithmetic in Rust means the same in each.
 
 mod dependencies;
@@ -16,9 +15,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use dependencies::WITHOUT_EFFECT;
-
-/// A folder without effect on any number, by the crate that it belongs to: what is expected of a run before it begins.
-pub const FORECAST: (&str, &str) = ("flashcrowd-plan", "src/forecast/");
 
 /// What could not be read.
 #[derive(Debug)]
@@ -57,9 +53,6 @@ pub fn identity(workspace: &Path, engines: &[&str], target: &str) -> Result<Stri
         let folder = workspace.join("crates").join(dependencies::folder(name));
         digest.eat(name.as_bytes());
         for (path, tokens) in sources::of(&folder)? {
-            if name == FORECAST.0 && path.starts_with(FORECAST.1) {
-                continue;
-            }
             digest.eat(path.as_bytes());
             digest.eat(tokens.as_bytes());
         }

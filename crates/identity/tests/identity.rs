@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashcrowd_identity::{FORECAST, identity};
+use flashcrowd_identity::identity;
 use tempfile::TempDir;
 
 const SIM: &str = "\
@@ -75,10 +75,7 @@ impl Workspace {
         workspace.write("crates/base/Cargo.toml", "[dependencies]\nlibm = \"0.2\"\n");
         workspace.write("crates/base/src/lib.rs", "pub fn three() -> u32 { 3 }\n");
         workspace.write("crates/plan/Cargo.toml", "[dependencies]\n");
-        workspace.write("crates/plan/src/lib.rs", "mod forecast;\nmod web;\n");
-        for name in ["forecast/mod", "forecast/swarm", "web"] {
-            workspace.write(&format!("crates/plan/src/{name}.rs"), "const BYTES: u64 = 5;\n");
-        }
+        workspace.write("crates/plan/src/lib.rs", "const BYTES: u64 = 5;\n");
         workspace.write("crates/live/Cargo.toml", "[dependencies]\n");
         workspace.write("crates/live/src/lib.rs", "pub fn four() -> u32 { 4 }\n");
         workspace
@@ -123,10 +120,6 @@ fn what_decides_no_number_does_not_move_it() {
     assert!(!Workspace::moves(lib, "mod part;", "/* a part */\n\n   mod part ;"), "formatting");
     assert!(!Workspace::moves(lib, "< 1.0", "< 2.0"), "a test");
     assert!(!Workspace::moves("crates/live/src/lib.rs", "4", "5"), "a crate that no engine needs");
-    for name in ["forecast/mod", "forecast/swarm"] {
-        let file = format!("crates/plan/src/{name}.rs");
-        assert!(!Workspace::moves(&file, "5", "6"), "the forecast: {name}");
-    }
     assert!(!Workspace::moves("Cargo.lock", "1.0.0", "1.1.0"), "a library of tests");
     assert!(!Workspace::moves("Cargo.lock", "1.0.229", "1.0.230"), "a library that carries text");
     assert!(!Workspace::moves("Cargo.lock", "0.9.0", "0.9.1"), "another version of a library");
@@ -143,7 +136,7 @@ fn what_can_decide_a_number_moves_it() {
         Workspace::moves("crates/base/src/lib.rs", "3 }", "7 }"),
         "a crate that the engine needs"
     );
-    assert!(Workspace::moves("crates/plan/src/web.rs", "5", "6"), "a plan, besides its forecast");
+    assert!(Workspace::moves("crates/plan/src/lib.rs", "5", "6"), "a plan");
     assert!(Workspace::moves("Cargo.lock", "0.2.15", "0.2.16"), "libm");
     assert!(Workspace::moves("Cargo.lock", "0.10.1", "0.10.2"), "a library of a library");
     assert!(
@@ -188,35 +181,4 @@ fn our_own_workspace_can_be_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let ours = identity(&root, &["flashcrowd-sim"], "here").expect("it is whole");
     assert_eq!(ours.len(), 16);
-}
-
-/// The forecast may be left out as long as it only refuses runs: its module is private, one type of it is seen outside
-/// of its crate, and one place of the engines asks for that.
-#[test]
-fn no_run_reads_the_forecast() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let (name, folder) = FORECAST;
-    let plan = crates.join(name.strip_prefix("flashcrowd-").expect("one of ours"));
-    assert!(plan.join(folder).is_dir(), "{folder}");
-    let lib = fs::read_to_string(plan.join("src/lib.rs")).expect("it is there");
-    assert!(lib.contains("\nmod forecast;\n"), "it is private");
-    let shown = lib.lines().filter(|line| line.starts_with("pub") && line.contains("forecast"));
-    assert_eq!(shown.collect::<Vec<_>>(), ["pub use forecast::Need;"]);
-    let mut asking = vec![];
-    for name in ["topology", "sim", "emulation", "live"] {
-        let mut folders = vec![crates.join(name).join("src")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).expect("a folder") {
-                let path = entry.expect("an entry").path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let text = fs::read_to_string(&path).expect("text");
-                let asks = text.lines().filter(|line| line.contains(".need()"));
-                asking.extend(asks.map(|it| format!("{name}: {}", it.trim())));
-            }
-        }
-    }
-    assert_eq!(asking, ["sim: let need = plan.need();"]);
 }

@@ -7,7 +7,6 @@ mod arrivals;
 mod call;
 mod capture;
 mod check;
-mod forecast;
 mod logged_connections;
 mod measures;
 mod network;
@@ -29,8 +28,6 @@ use check::{index, require};
 use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
-pub use forecast::Need;
-use forecast::{Load, Outlook};
 pub use logged_connections::LoggedConnections;
 pub use measures::{Measures, Sampled, Series, Window, Windowed};
 pub use network::{CorePath, Draw, DrawnDelay, Host, Link, Network};
@@ -94,7 +91,7 @@ macro_rules! workloads {
             }
 
             /// The hosts that it goes on between.
-            fn hosts(&self) -> Vec<u32> {
+            pub fn hosts(&self) -> Vec<u32> {
                 match self {
                     $(Workload::$Kind(workload) => workload.hosts(),)+
                 }
@@ -119,27 +116,6 @@ macro_rules! workloads {
             fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
                 match self {
                     $(Workload::$Kind(workload) => workload.check(plan, path),)+
-                }
-            }
-
-            /// Says what it takes of which links.
-            fn share(&self, outlook: &mut Outlook<'_>) {
-                match self {
-                    $(Workload::$Kind(workload) => workload.share(outlook),)+
-                }
-            }
-
-            /// When it is expected to be done, in simulated seconds; `None` if it never is.
-            fn end_s(&self, index: usize, outlook: &Outlook<'_>) -> Option<f64> {
-                match self {
-                    $(Workload::$Kind(workload) => workload.end_s(index, outlook),)+
-                }
-            }
-
-            /// What it adds to the need of a run that ends at this second.
-            fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
-                match self {
-                    $(Workload::$Kind(workload) => workload.load(index, outlook, end_s),)+
                 }
             }
         }

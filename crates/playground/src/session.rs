@@ -55,7 +55,7 @@ impl Session {
             serde_json::from_slice(plan_json).map_err(|error| format!("plan: {error}"))?;
         let handle = RunHandle::default();
         let plan: &'static Plan = Box::leak(Box::new(plan));
-        let run = Run::start(plan, seed, &handle).map_err(|error| error.to_string())?;
+        let run = Run::start(plan, seed).map_err(|error| error.to_string())?;
         Ok(Session { run, handle, ended: false, settled: BTreeMap::new() })
     }
 

@@ -1,6 +1,7 @@
 //! Reads plans one after another, as the points of a sweep have them.
 
-use flashcrowd_plan::{Need, Plan};
+use flashcrowd_forecast::Need;
+use flashcrowd_plan::Plan;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use serde::Deserialize;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use flashcrowd_plan::{Need, Plan};
+use flashcrowd_forecast::{Need, check_memory};
+use flashcrowd_plan::Plan;
 use flashcrowd_sim::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,7 +15,11 @@ use crate::table::Table;
 /// Watches and cancels a run from another thread.
 #[pyclass(module = "flashcrowd._core", frozen)]
 #[derive(Default)]
-pub(crate) struct RunHandle(flashcrowd_sim::RunHandle);
+pub(crate) struct RunHandle {
+    run: flashcrowd_sim::RunHandle,
+    /// Whether a run is begun that may need more memory than there is.
+    force: bool,
+}
 
 #[pymethods]
 impl RunHandle {
@@ -22,31 +27,30 @@ impl RunHandle {
     #[new]
     #[pyo3(signature = (force = false))]
     fn new(force: bool) -> Self {
-        let forced = flashcrowd_sim::RunHandle::forced;
-        Self(if force { forced() } else { flashcrowd_sim::RunHandle::default() })
+        Self { force, ..Self::default() }
     }
 
     /// End the run soon; it raises `Cancelled`.
     fn cancel(&self) {
-        self.0.cancel();
+        self.run.cancel();
     }
 
     /// Whether `cancel` was called.
     #[getter]
     fn cancelled(&self) -> bool {
-        self.0.is_cancelled()
+        self.run.is_cancelled()
     }
 
     /// How far the run is, 0 to 1, as far as anybody can tell.
     #[getter]
     fn progress(&self) -> f64 {
-        self.0.progress()
+        self.run.progress()
     }
 
     /// Simulated time so far, in seconds.
     #[getter]
     fn simulated_s(&self) -> f64 {
-        self.0.simulated().seconds()
+        self.run.simulated().seconds()
     }
 }
 
@@ -61,11 +65,17 @@ pub(crate) fn simulate<'py>(
     seed: u64,
     handle: Option<&RunHandle>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let unwatched = flashcrowd_sim::RunHandle::default();
-    let handle = handle.map_or(&unwatched, |handle| &handle.0);
+    let unwatched = RunHandle::default();
+    let handle = handle.unwrap_or(&unwatched);
     let outcome = py.detach(|| {
         let plan = parse(plan_json)?;
-        let work = AssertUnwindSafe(|| flashcrowd_sim::simulate(&plan, seed, handle));
+        let work = AssertUnwindSafe(|| {
+            plan.check()?;
+            if !handle.force {
+                check_memory(&plan)?;
+            }
+            flashcrowd_sim::simulate(&plan, seed, &handle.run)
+        });
         guarded(work)?.map_err(raise)
     })?;
     let tables = PyDict::new(py);
@@ -95,7 +105,7 @@ pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
 pub(crate) fn plan_work(plan_json: &str) -> PyResult<String> {
     let plan = parse(plan_json)?;
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    let work: BTreeMap<&str, f64> = plan.work().into_iter().collect();
+    let work: BTreeMap<&str, f64> = flashcrowd_forecast::work(&plan).into_iter().collect();
     serde_json::to_string(&work).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
@@ -109,7 +119,7 @@ pub(crate) fn plan_schema() -> PyResult<String> {
 /// Bytes of memory that a run may still have; None where the system does not say.
 #[pyfunction]
 pub(crate) fn available_memory() -> Option<u64> {
-    flashcrowd_sim::available_memory()
+    flashcrowd_forecast::available_memory()
 }
 
 pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
@@ -119,7 +129,7 @@ pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
 /// What a run of a plan is expected to need.
 pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    Ok(plan.need())
+    Ok(Need::of(plan))
 }
 
 fn raise(error: Error) -> PyErr {

@@ -12,7 +12,6 @@ mod ahead;
 mod apps;
 mod error;
 mod kernel;
-mod memory;
 mod record;
 mod run;
 mod run_handle;
@@ -26,6 +25,5 @@ extern crate self as flashcrowd_sim; // The name by which the plans of the tests
 pub use error::Error;
 pub use flashcrowd_workload::{Column, Table};
 pub use kernel::EventQueue;
-pub use memory::available_memory;
 pub use run::{Run, simulate};
 pub use run_handle::RunHandle;

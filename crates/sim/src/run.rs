@@ -9,7 +9,6 @@ use crate::Error;
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
 use crate::kernel::{Addressee, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
-use crate::memory::available_memory;
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
 use flashcrowd_base::{Span, Time};
@@ -21,28 +20,11 @@ use flashcrowd_workload::{Outcome, Table};
 /// The same plan and seed give the same tables, bit for bit.
 ///
 /// # Errors
-/// [`Error::Plan`] if the plan contradicts itself, or is expected to need more memory than
-/// [`available_memory`] and `handle` is not [forced](RunHandle::forced); [`Error::Cancelled`] if
-/// `handle` says so.
+/// [`Error::Plan`] if the plan contradicts itself; [`Error::Cancelled`] if `handle` says so.
 pub fn simulate(plan: &Plan, seed: u64, handle: &RunHandle) -> Result<Vec<Table>, Error> {
-    let mut run = Run::start(plan, seed, handle)?;
+    let mut run = Run::start(plan, seed)?;
     run.advance(Time::NEVER, handle)?;
     Ok(run.tables())
-}
-
-/// Memory that is not checked: every machine that runs this has it, and to query the free memory takes longer
-/// than a short run.
-const SURELY_THERE: u64 = 64 << 20;
-
-/// Refuses a plan that would not fit into memory, before anything is allocated for it.
-fn check_memory(plan: &Plan) -> Result<(), Error> {
-    let need = plan.need();
-    if need.bytes > SURELY_THERE
-        && let Some(available) = available_memory()
-    {
-        need.check(available)?;
-    }
-    Ok(())
 }
 
 /// How many events pass between two looks at the handle.
@@ -69,12 +51,9 @@ impl<'p> Run<'p> {
     /// A run at its first instant.
     ///
     /// # Errors
-    /// As [`simulate`].
-    pub fn start(plan: &'p Plan, seed: u64, handle: &RunHandle) -> Result<Run<'p>, Error> {
+    /// The plan contradicts itself.
+    pub fn start(plan: &'p Plan, seed: u64) -> Result<Run<'p>, Error> {
         plan.check()?;
-        if !handle.is_forced() {
-            check_memory(plan)?;
-        }
         let mut run = Run::new(plan, seed);
         run.begin();
         Ok(run)

@@ -8,18 +8,9 @@ pub struct RunHandle {
     /// Bits of an `f64` between 0 and 1.
     progress: AtomicU64,
     nanos: AtomicU64,
-    forced: bool,
 }
 
 impl RunHandle {
-    /// For a run that is begun even if it may need more memory than there is.
-    pub fn forced() -> RunHandle {
-        RunHandle { forced: true, ..RunHandle::default() }
-    }
-    /// Whether the run is begun even if it may need more memory than there is.
-    pub fn is_forced(&self) -> bool {
-        self.forced
-    }
     /// Asks the run to stop; it returns [`Error::Cancelled`](crate::Error::Cancelled) soon.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -54,10 +45,8 @@ mod tests {
             handle.report(Time::from_nanos(7), reported);
             assert_eq!((handle.progress(), handle.simulated().nanos()), (read, 7));
         }
-        assert_eq!((handle.is_cancelled(), handle.is_forced()), (false, false));
+        assert!(!handle.is_cancelled());
         handle.cancel();
-        assert_eq!((handle.is_cancelled(), handle.is_forced()), (true, false));
-        let forced = RunHandle::forced();
-        assert_eq!((forced.is_cancelled(), forced.is_forced()), (false, true));
+        assert!(handle.is_cancelled());
     }
 }

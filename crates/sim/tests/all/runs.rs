@@ -439,30 +439,6 @@ fn a_run_can_be_cancelled() {
     assert_eq!(simulate(&small_crowd(), 1, &control), Err(Error::Cancelled));
 }
 
-/// A ping each millisecond for thirty years: every one of 10^12 would be remembered.
-#[cfg(target_os = "linux")]
-#[test]
-fn what_does_not_fit_into_memory_is_refused_unless_it_is_forced() {
-    let mut plan = plan(2, "linux-6", path(Span::from_millis(20), 0.0));
-    plan.workloads.push(Workload::Ping(Ping {
-        name: "ping".to_owned(),
-        from: 0,
-        to: 1,
-        size_bytes: 84,
-        interval_ns: Span::from_millis(1),
-        start_ns: Span::ZERO,
-        stop_ns: None,
-    }));
-    plan.stop.horizon_ns = Span::from_secs(1_000_000_000);
-    let begun = |control: RunHandle| {
-        control.cancel();
-        simulate(&plan, 1, &control).expect_err("it is refused, or begun and cancelled")
-    };
-    let refused = begun(RunHandle::default()).to_string();
-    assert!(refused.contains("TB of memory, and"), "{refused}");
-    assert_eq!(begun(RunHandle::forced()), Error::Cancelled);
-}
-
 #[test]
 fn impossible_plans_are_refused_with_their_place() {
     let refused = |spoil: &dyn Fn(&mut Plan)| {

@@ -1,8 +1,8 @@
 //! What a stream of bytes comes to in packets and events, by its transport and its way.
 
-use super::load::Load;
-use super::outlook::{ENDLESS_BPS, Outlook, Path};
-use crate::TransportChoice;
+use crate::load::Load;
+use crate::outlook::{ENDLESS_BPS, Outlook, Path};
+use flashcrowd_plan::TransportChoice;
 use flashcrowd_transport::congestion::Kind;
 
 /// Bytes of an IP packet without payload: a bare acknowledgement, about.

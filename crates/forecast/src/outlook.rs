@@ -2,11 +2,11 @@
 //! shares of links, and what a stream of bytes comes to in packets and events. Expectations only:
 //! no engine reads them.
 
-use super::load::{Load, Own};
-use super::network::losses;
-use crate::{Plan, What};
+use crate::load::{Load, Own};
+use crate::network::{core, delay_s, expected, losses, mean_bps, own, steps};
 use flashcrowd_base::Span;
 use flashcrowd_link::{Conditions, Queue};
+use flashcrowd_plan::{Plan, What};
 
 /// In place of "no limit": more than any line has, and far from the end of the numbers.
 pub(crate) const ENDLESS_BPS: f64 = 1e13;
@@ -64,9 +64,9 @@ impl<'p> Outlook<'p> {
     pub(crate) fn new(plan: &'p Plan) -> Outlook<'p> {
         let horizon_s = plan.stop.horizon_ns.seconds();
         let rate = |conditions: &Conditions, trace: Option<u32>| {
-            plan.network.mean_bps(conditions, trace, horizon_s).unwrap_or(ENDLESS_BPS)
+            mean_bps(&plan.network, conditions, trace, horizon_s).unwrap_or(ENDLESS_BPS)
         };
-        let link = |(index, link): (u32, &crate::Link)| {
+        let link = |(index, link): (u32, &flashcrowd_plan::Link)| {
             let changes = plan.timeline.iter().filter_map(|change| match &change.what {
                 What::Link { link, conditions, trace } if *link == index => {
                     Some((change.at_ns, rate(conditions, *trace)))
@@ -91,11 +91,7 @@ impl<'p> Outlook<'p> {
         }
         let links = (0u32..).zip(&plan.network.links).map(link).collect();
         let cores_change = plan.timeline.iter().any(|it| matches!(it.what, What::Core { .. }));
-        let mut outlook = Outlook { plan, horizon_s, links, cores_change, stops_s };
-        for workload in &plan.workloads {
-            workload.share(&mut outlook);
-        }
-        outlook
+        Outlook { plan, horizon_s, links, cores_change, stops_s }
     }
 
     /// When a workload is over at the latest.
@@ -144,7 +140,7 @@ impl<'p> Outlook<'p> {
     pub(crate) fn add_crowd(&mut self, hosts: &[u32]) {
         let network = &self.plan.network;
         let pairs = hosts.iter().flat_map(|from| hosts.iter().map(|to| (*from, *to)));
-        let cores = pairs.filter(|(from, to)| from != to).map(|(from, to)| network.core(from, to));
+        let cores = pairs.filter(|(from, to)| from != to).map(|(from, to)| core(network, from, to));
         let mut links: Vec<u32> = cores.flat_map(|core| &core.links).copied().collect();
         links.sort_unstable();
         links.dedup();
@@ -153,7 +149,7 @@ impl<'p> Outlook<'p> {
 
     /// What a swarm may have of the links of the core from one of its hosts to another.
     pub(crate) fn core_bps(&self, from: u32, to: u32) -> f64 {
-        let links = self.plan.network.core(from, to).links.iter();
+        let links = core(&self.plan.network, from, to).links.iter();
         let links = links.map(|&link| &self.links[link as usize]);
         links.map(|link| link.rate_bps / link.crowds.max(1.0)).fold(ENDLESS_BPS, f64::min)
     }
@@ -178,7 +174,7 @@ impl<'p> Outlook<'p> {
 
     fn each_link(&mut self, from: u32, to: u32, mut say: impl FnMut(&mut Shared)) {
         let network = &self.plan.network;
-        for link in network.steps(from, to).flatten() {
+        for link in steps(network, from, to).flatten() {
             say(&mut self.links[link as usize]);
         }
     }
@@ -196,7 +192,7 @@ impl<'p> Outlook<'p> {
     /// The way from one host to another.
     pub(crate) fn path(&self, from: u32, to: u32) -> Path {
         let network = &self.plan.network;
-        let core = network.core(from, to);
+        let core = core(network, from, to);
         let mut path = Path {
             stages: 1.0,
             delay_s: 0.0,
@@ -208,17 +204,17 @@ impl<'p> Outlook<'p> {
             own: Own::Nothing,
         };
         let (mut delayed, mut left) = (false, false);
-        for step in network.steps(from, to) {
+        for step in steps(network, from, to) {
             let Some(link) = step else {
-                let (delay, loss, bursts) = core.expected();
+                let (delay, loss, bursts) = expected(core);
                 path.cross(delay, loss, bursts);
                 delayed |= delay > 0.0;
-                path.own = path.own.max(core.own(self.cores_change));
+                path.own = path.own.max(own(core, self.cores_change));
                 continue;
             };
             path.own = path.own.max(Own::Route);
             let conditions = &network.links[link as usize].conditions;
-            let delay = network.links[link as usize].delay_s();
+            let delay = delay_s(&network.links[link as usize]);
             if network.links[link as usize].is_rated() {
                 path.stages += f64::from(u8::from(delayed || left));
                 path.stages += f64::from(u8::from(conditions.queue.is_managed()));

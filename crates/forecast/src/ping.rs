@@ -1,20 +1,21 @@
-use super::load::{Load, ROW_BYTES};
-use super::outlook::Outlook;
-use crate::Ping;
+use crate::Forecast;
+use crate::load::{Load, ROW_BYTES};
+use crate::outlook::Outlook;
+use flashcrowd_plan::Ping;
 
-impl Ping {
+impl Forecast for Ping {
     /// Both ways, whatever else there is.
-    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
+    fn share(&self, outlook: &mut Outlook<'_>) {
         outlook.reserve_datagrams(self.from, self.to, self.size_bytes, self.interval_ns);
     }
 
     /// A run does not wait for it.
-    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
+    fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
         None
     }
 
     /// Requests, and their answers: one each an interval. Every one is remembered.
-    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+    fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
         let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
         let times = active_s / self.interval_ns.seconds();
         let arriving = |forth, back| (1.0 - forth) * (2.0 - back);

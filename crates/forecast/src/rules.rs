@@ -1,9 +1,9 @@
 //! What most peers of a swarm go by: their client's rules, and the way between two of them.
 
-use super::crowd::Course;
-use super::outlook::{Outlook, Path};
-use super::stream::TransportModel;
-use crate::Swarm;
+use crate::crowd::Course;
+use crate::outlook::{Outlook, Path};
+use crate::stream::TransportModel;
+use flashcrowd_plan::Swarm;
 use flashcrowd_swarm::UploadLimit;
 use flashcrowd_swarm::profile::{FreeSlot, Sharing};
 

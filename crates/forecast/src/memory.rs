@@ -1,4 +1,24 @@
+use crate::Need;
+use flashcrowd_plan::{Error, Plan};
 use std::fs::read_to_string;
+
+/// Memory that is not checked: every machine that runs this has it, and to query the free memory takes longer
+/// than a short run.
+const SURELY_THERE: u64 = 64 << 20;
+
+/// Refuses a plan whose run would not fit into [`available_memory`]. Only one that [`Plan::check`] accepts.
+///
+/// # Errors
+/// It says how much one run needs and how much there is.
+pub fn check_memory(plan: &Plan) -> Result<(), Error> {
+    let need = Need::of(plan);
+    if need.bytes > SURELY_THERE
+        && let Some(available) = available_memory()
+    {
+        need.check(available)?;
+    }
+    Ok(())
+}
 
 /// Bytes that this process can still have before the machine swaps or the system ends it: what is
 /// available (`MemAvailable`, which counts caches that can be given up), or less where a control

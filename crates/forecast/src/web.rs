@@ -1,14 +1,15 @@
-use super::load::{Load, PACKET_BYTES, ROW_BYTES};
-use super::outlook::Outlook;
-use super::stream::Way;
-use crate::Web;
+use crate::Forecast;
+use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
+use crate::outlook::Outlook;
+use crate::stream::Way;
+use flashcrowd_plan::Web;
 
 /// What is kept of a user besides connections and pages.
 const USER_BYTES: f64 = 300.0;
 
-impl Web {
+impl Forecast for Web {
     /// Pages take what they get, as long as they are fetched.
-    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
+    fn share(&self, outlook: &mut Outlook<'_>) {
         let fetch_s = self.page.mean() * 8.0 / outlook.path(self.to, self.from).rate_bps;
         let busy = fetch_s / (fetch_s + self.reading.mean_s()).max(1e-9);
         let connections = f64::from(self.users) * f64::from(self.connections) * busy;
@@ -16,12 +17,12 @@ impl Web {
     }
 
     /// A run does not wait for it.
-    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
+    fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
         None
     }
 
     /// Pages one after another, each over connections of its own.
-    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+    fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
         let way = Way::new(outlook, self.transport, self.to, self.from, None);
         let (users, connections) = (f64::from(self.users), f64::from(self.connections));
         let start_s = self.start_ns.seconds() + self.spread_ns.seconds() / 2.0;

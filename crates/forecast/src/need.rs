@@ -1,10 +1,7 @@
-//! What a run of a plan will need, computed before anything is allocated for it.
-
-use super::costs;
-use super::load::{HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
-use super::outlook::Outlook;
-use crate::check::require;
-use crate::{Error, Plan};
+use crate::load::{HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
+use crate::outlook::Outlook;
+use crate::{Forecast, capture, costs, forecast, logged_connections, measures};
+use flashcrowd_plan::{Error, Plan};
 use serde::Serialize;
 
 /// What one run is expected to need. Packets and events of nine of ten ordinary plans are within a factor
@@ -25,10 +22,43 @@ pub struct Need {
     pub end_s: f64,
 }
 
-impl Plan {
-    /// What a run of this plan is expected to need. Only of a plan that [`Plan::check`] accepts.
-    pub fn need(&self) -> Need {
-        let (load, end_s) = self.load();
+/// What a run of a plan is expected to do, by kinds of work: what processor time and memory are counted from. Only of a
+/// plan that [`Plan::check`] accepts.
+pub fn work(plan: &Plan) -> Vec<(&'static str, f64)> {
+    load(plan).0.kinds()
+}
+
+/// All work, and the second at which the run ends.
+fn load(plan: &Plan) -> (Load, f64) {
+    let workloads: Vec<&dyn Forecast> = plan.workloads.iter().map(forecast).collect();
+    let mut outlook = Outlook::new(plan);
+    workloads.iter().for_each(|workload| workload.share(&mut outlook));
+    // A run ends with what can end; if nothing can, at its horizon.
+    let ends = workloads.iter().enumerate().filter_map(|(index, it)| it.end_s(index, &outlook));
+    let end_s = ends.reduce(f64::max).unwrap_or(f64::INFINITY).min(outlook.horizon_s);
+    let Plan { measures, network, .. } = plan;
+    let mut load = Load { bytes: MIN_BYTES, ..Load::default() };
+    for (index, workload) in workloads.iter().enumerate() {
+        let own = workload.load(index, &outlook, end_s);
+        if let Some(capture) = &measures.capture {
+            load.add(capture::load(capture, &plan.workloads[index], own.packets, end_s));
+        }
+        if let Some(connections) = &measures.connections {
+            load.bytes += logged_connections::bytes(connections, index, plan, &own, end_s);
+        }
+        load.add(own);
+    }
+    load.add(measures::load(measures, plan, end_s));
+    load.events += plan.timeline.len() as f64;
+    load.bytes += network.hosts.len() as f64 * HOST_BYTES;
+    load.bytes += network.links.len() as f64 * LINK_BYTES;
+    (load, end_s)
+}
+
+impl Need {
+    /// Of a plan that [`Plan::check`] accepts.
+    pub fn of(plan: &Plan) -> Need {
+        let (load, end_s) = load(plan);
         // Conversions from floats saturate.
         Need {
             events: load.events.ceil().max(1.0) as u64,
@@ -39,53 +69,22 @@ impl Plan {
         }
     }
 
-    /// What a run of this plan is expected to do, by kinds of work: what processor time and memory are counted from.
-    pub fn work(&self) -> Vec<(&'static str, f64)> {
-        self.load().0.kinds()
-    }
-
-    /// All work, and the second at which the run ends.
-    fn load(&self) -> (Load, f64) {
-        let outlook = Outlook::new(self);
-        let workloads = || self.workloads.iter().enumerate();
-        // A run ends with what can end; if nothing can, at its horizon.
-        let ends = workloads().filter_map(|(index, workload)| workload.end_s(index, &outlook));
-        let end_s = ends.reduce(f64::max).unwrap_or(f64::INFINITY).min(outlook.horizon_s);
-        let mut load = Load { bytes: MIN_BYTES, ..Load::default() };
-        for (index, workload) in workloads() {
-            let own = workload.load(index, &outlook, end_s);
-            if let Some(capture) = &self.measures.capture {
-                load.add(capture.load(workload, own.packets, end_s));
-            }
-            if let Some(connections) = &self.measures.connections {
-                load.bytes += connections.bytes(index, self, &own, end_s);
-            }
-            load.add(own);
-        }
-        load.add(self.measures.load(self, end_s));
-        load.events += self.timeline.len() as f64;
-        let network = &self.network;
-        load.bytes += network.hosts.len() as f64 * HOST_BYTES;
-        load.bytes += network.links.len() as f64 * LINK_BYTES;
-        (load, end_s)
-    }
-}
-
-impl Need {
     /// Refuses what needs more memory than is available.
     ///
     /// # Errors
     /// It says how much one run needs and how much there is.
     pub fn check(&self, available_bytes: u64) -> Result<(), Error> {
         let (need, available) = (Size(self.bytes), Size(available_bytes));
-        require(
-            self.bytes <= available_bytes,
+        if self.bytes <= available_bytes {
+            return Ok(());
+        }
+        Err(Error::new(
             "workloads",
             format_args!(
                 "one run is expected to need {need} of memory, and {available} are available here; \
                  fewer hosts, connections or samples need less, and who knows better can force it"
             ),
-        )
+        ))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What each kind of work takes of processor time and of memory.
 
-use super::fitted::{BYTES, SECONDS, SLOWER_BYTES};
-use super::load::Load;
+use crate::fitted::{BYTES, SECONDS, SLOWER_BYTES};
+use crate::load::Load;
 
 /// Both ends of a connection: sockets of 768 bytes with a timer of 16, and half of that again while
 /// the list of them grows and stands twice.
