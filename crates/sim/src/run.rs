@@ -8,7 +8,7 @@ mod settled;
 use crate::Error;
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
-use crate::kernel::{Addressee, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
+use crate::kernel::{Content, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
 use flashcrowd_base::{Span, Time};
@@ -181,26 +181,24 @@ impl<'p> Run<'p> {
         if self.world.sockets.tap.is_some() {
             self.see_arrival(&packet, sacks);
         }
-        match packet.addressee() {
-            Addressee::Tcp(socket) => {
-                let segment = packet.segment(sacks);
+        match packet.content() {
+            Content::Segment { socket, segment } => {
+                let segment = segment.with(sacks);
                 match self.world.deliver(socket, &segment) {
                     Delivered::SocketEvent => self.attend(socket),
                     Delivered::Syn => self.on_syn(socket, Syn::Tcp(&segment)),
                     Delivered::Nothing => {}
                 }
             }
-            Addressee::Utp(socket) => {
-                let packet = self.world.sockets.utp_packets.remove(packet.seq as u32);
-                let Some(packet) = packet else { return };
+            Content::Utp { socket, slot } => {
+                let Some(packet) = self.world.sockets.utp_packets.remove(slot) else { return };
                 match self.world.deliver_utp(socket, &packet) {
                     Delivered::SocketEvent => self.attend(socket),
                     Delivered::Syn => self.on_syn(socket, Syn::Utp(&packet)),
                     Delivered::Nothing => {}
                 }
             }
-            Addressee::Datagram => {
-                let datagram = packet.as_datagram();
+            Content::Datagram(datagram) => {
                 let app = &mut self.apps[usize::from(datagram.app)];
                 app.on_datagram(&mut self.world, datagram);
             }
@@ -210,10 +208,11 @@ impl<'p> Run<'p> {
     /// A packet has arrived at a host, which may be captured.
     #[cold]
     fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks) {
-        let ends = (packet.addressee() == Addressee::Datagram)
-            .then(|| packet.as_datagram())
-            .and_then(|datagram| self.apps[usize::from(datagram.app)].says(&datagram))
-            .map(|saying| saying.hosts);
+        let ends = match packet.content() {
+            Content::Datagram(datagram) => self.apps[usize::from(datagram.app)].says(&datagram),
+            _ => None,
+        };
+        let ends = ends.map(|saying| saying.hosts);
         self.world.see_arrival(packet, sacks, ends);
     }
 

@@ -2,6 +2,7 @@ use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
 use flashcrowd_base::{Ring, Slab, Time};
+use flashcrowd_link::Packet as _;
 
 /// Packets in flight: between two links, or between a link and a host.
 ///
@@ -43,8 +44,8 @@ impl InFlight {
         let Some(fifo) = fifo else { return self.keep_unordered(queue, packet, sacks) };
         let in_order = &mut self.fifos[fifo as usize];
         match in_order.packets.back() {
-            None => queue.schedule(packet.due, Event::new(EventKind::Fifo, fifo)),
-            Some(last) if last.due <= packet.due => {}
+            None => queue.schedule(packet.due(), Event::new(EventKind::Fifo, fifo)),
+            Some(last) if last.due() <= packet.due() => {}
             _ => return self.keep_early(queue, fifo, packet, sacks),
         }
         in_order.packets.push_back(*packet);
@@ -64,9 +65,9 @@ impl InFlight {
         sacks: &Sacks,
     ) {
         let in_order = &mut self.fifos[fifo as usize];
-        let place = in_order.packets.partition_point(|stored| stored.due <= packet.due);
+        let place = in_order.packets.partition_point(|stored| stored.due() <= packet.due());
         let before = place.checked_sub(1).and_then(|before| in_order.packets.get(before));
-        if before.is_none_or(|before| before.due != packet.due) {
+        if before.is_none_or(|before| before.due() != packet.due()) {
             return self.keep_unordered(queue, packet, sacks);
         }
         if packet.has_sacks() {
@@ -79,7 +80,7 @@ impl InFlight {
 
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
-        queue.schedule(packet.due, Event::new(EventKind::Packet, slot));
+        queue.schedule(packet.due(), Event::new(EventKind::Packet, slot));
     }
 
     /// Takes the first packet of a FIFO, whose event this is, unless the event is stale.
@@ -90,12 +91,12 @@ impl InFlight {
         fifo: u32,
     ) -> Option<(Packet, Sacks)> {
         let in_order = &mut self.fifos[fifo as usize];
-        let packet = *in_order.packets.front().filter(|packet| packet.due == now)?;
+        let packet = *in_order.packets.front().filter(|packet| packet.due() == now)?;
         in_order.packets.pop_front();
         let sacks = if packet.has_sacks() { in_order.sacks.pop_front() } else { None };
         in_order.prefetched = in_order.prefetched.saturating_sub(1);
         if let Some(next) = in_order.packets.front() {
-            queue.schedule_next(next.due, Event::new(EventKind::Fifo, fifo));
+            queue.schedule_next(next.due(), Event::new(EventKind::Fifo, fifo));
         }
         self.prefetch_second(fifo);
         Some((packet, sacks.unwrap_or_default()))
@@ -103,7 +104,7 @@ impl InFlight {
 
     /// Takes the unordered packet whose event this is, unless the event is stale.
     pub(crate) fn take_unordered(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
-        self.unordered.get(slot).filter(|(packet, _)| packet.due == now)?;
+        self.unordered.get(slot).filter(|(packet, _)| packet.due() == now)?;
         self.unordered.remove(slot)
     }
 
@@ -115,9 +116,9 @@ impl InFlight {
         fifo: u32,
         moved: impl Fn(u32) -> Option<(Time, Time)>,
     ) {
-        let shift = |stored: &mut Packet| match moved(stored.tag) {
+        let shift = |stored: &mut Packet| match moved(stored.tag()) {
             Some((before, after)) => {
-                stored.due = after + stored.due.since(before);
+                stored.set_due(after + stored.due().since(before));
                 true
             }
             None => false,
@@ -129,7 +130,7 @@ impl InFlight {
             let sacks = if stored.has_sacks() { in_order.sacks.pop_front() } else { None };
             packets.push((stored, sacks));
         }
-        packets.sort_by_key(|(stored, _)| stored.due);
+        packets.sort_by_key(|(stored, _)| stored.due());
         for (stored, sacks) in packets {
             in_order.packets.push_back(stored);
             if let Some(sacks) = sacks {
@@ -137,11 +138,11 @@ impl InFlight {
             }
         }
         if let Some(first) = in_order.packets.front() {
-            queue.schedule(first.due, Event::new(EventKind::Fifo, fifo));
+            queue.schedule(first.due(), Event::new(EventKind::Fifo, fifo));
         }
         for (slot, (stored, _)) in self.unordered.iter_mut() {
             if shift(stored) {
-                queue.schedule(stored.due, Event::new(EventKind::Packet, slot));
+                queue.schedule(stored.due(), Event::new(EventKind::Packet, slot));
             }
         }
     }
@@ -150,7 +151,7 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::packet::Addressee;
+    use crate::kernel::packet::Content;
     use flashcrowd_transport::tcp::Segment;
     use proptest::prelude::*;
 
@@ -171,7 +172,7 @@ mod tests {
                 let segment = Segment { seq, sack_len: u8::from(has_sacks), ..Segment::EMPTY };
                 let mut sacks = Sacks::default();
                 sacks[0] = if has_sacks { (number as u32, number as u32 + 1) } else { (0, 0) };
-                let packet = Packet::direct(&segment, Addressee::Tcp(sender), due);
+                let packet = Packet::segment(sender, &segment, 0, 0).arriving(due);
                 in_flight.keep(&mut queue, Some(0), &packet, &sacks);
             }
             let mut left = [const { Vec::new() }; 3];
@@ -182,11 +183,12 @@ mod tests {
                     other => panic!("no event of a packet: {other:?}"),
                 };
                 let Some((packet, sacks)) = due else { continue };
-                let number = packet.seq as u32;
+                let Content::Segment { socket, segment } = packet.content() else { panic!("it is TCP") };
+                let seq = segment.with(&sacks).seq;
+                let number = seq as u32;
                 let expected = if packet.has_sacks() { (number, number + 1) } else { (0, 0) };
                 prop_assert_eq!(sacks[0], expected);
-                let Addressee::Tcp(sender) = packet.addressee() else { panic!("it speaks TCP") };
-                left[sender as usize].push(packet.seq);
+                left[socket as usize].push(seq);
             }
             prop_assert_eq!(left.iter().map(Vec::len).sum::<usize>(), packets.len());
             for of_one in left {

@@ -26,7 +26,7 @@ pub(crate) use look::Look;
 pub(crate) use monitor::{Class, NO_CLASS};
 pub(crate) use network::Link;
 pub(crate) use owner::{Owner, other};
-pub(crate) use packet::{Addressee, Datagram, Packet, Sacks};
+pub(crate) use packet::{Content, Datagram, Packet, Sacks};
 #[cfg(test)]
 pub(crate) use sockets::Census;
 pub(crate) use sockets::{Syn, WaitFor, clamp};

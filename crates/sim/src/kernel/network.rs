@@ -5,7 +5,7 @@ use super::packet::{Packet, Sacks};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Conditions;
 use flashcrowd_plan as plan;
-use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
+use flashcrowd_topology::{Advance, Carried, Dequeued, SharedLink, Topology};
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
 
@@ -80,23 +80,37 @@ impl Network {
         self.topology.constant_delay(route)
     }
 
-    /// Sends a new packet, which holds this segment of `frames` frames. Returns how many packets are in
-    /// flight because of it: a super-segment is split (GSO) where it has to queue, or where some of its
-    /// frames are lost.
+    /// Sends a new uTP packet or datagram. Returns how many packets are in flight because of it: none if it
+    /// was lost.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
+        packet: &mut Packet,
+    ) -> u32 {
+        self.totals.sent += 1;
+        self.launch(queue, now, packet, &Sacks::default())
+    }
+
+    /// Sends a new packet, which holds this segment of `frames` frames for a socket. Returns how many packets
+    /// are in flight because of it: a super-segment is split (GSO) where it has to queue, or where some of
+    /// its frames are lost.
+    #[inline(always)]
+    pub(crate) fn send_segment(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
         frames: u32,
+        socket: u32,
         segment: &Segment,
         packet: &mut Packet,
     ) -> u32 {
         self.totals.sent += u64::from(frames);
-        if frames == 1 || self.topology.keeps_whole(packet.route) {
+        if frames == 1 || self.topology.keeps_whole(packet.route()) {
             return self.launch(queue, now, packet, &segment.sack);
         }
-        self.send_frames(queue, now, frames, segment, packet)
+        self.send_frames(queue, now, frames, socket, segment, packet.route())
     }
 
     /// Splits a super-segment: sends its frames one after the other.
@@ -106,13 +120,14 @@ impl Network {
         queue: &mut EventQueue<Event>,
         now: Time,
         frames: u32,
+        socket: u32,
         segment: &Segment,
-        packet: &Packet,
+        route: u32,
     ) -> u32 {
         let launch = |index| {
             let frame = segment.frame(index);
             let bytes = frame.wire_bytes() as u32;
-            let mut packet = Packet::new(&frame, packet.addressee(), packet.route, bytes);
+            let mut packet = Packet::segment(socket, &frame, route, bytes);
             self.launch(queue, now, &mut packet, &frame.sack)
         };
         (0..frames).map(launch).sum()
@@ -126,11 +141,11 @@ impl Network {
         packet: &mut Packet,
         sacks: &Sacks,
     ) -> u32 {
-        packet.tag = self.topology.new_tag();
+        packet.set_tag(self.topology.new_tag());
         u32::from(self.travel(queue, now, packet, sacks))
     }
 
-    /// Sends a [direct](Packet::direct) packet over a route that is nothing but a constant delay:
+    /// Sends a packet that [arrives](Packet::arriving) next over a route that is nothing but a constant delay:
     /// without touching the route, which with thousands of them is a cache miss.
     pub(crate) fn send_direct(
         &mut self,
@@ -176,7 +191,7 @@ impl Network {
                 if arrives {
                     packet.set_arriving();
                 }
-                packet.due = at;
+                packet.set_due(at);
                 self.in_flight.keep(queue, fifo, packet, sacks);
                 true
             }

@@ -4,16 +4,20 @@ use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
 use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 
-/// The receiver of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Addressee {
-    /// A socket that speaks TCP, by index.
-    Tcp(u32),
-    /// A socket that speaks uTP. The packet is in the slot of `Sockets::utp_packets` that `seq` names.
-    Utp(u32),
-    /// An application that speaks in datagrams.
-    Datagram,
+/// What a packet carries, and for which socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'p> {
+    /// A TCP segment (RFC 9293) for a socket, or several as one super-segment.
+    Segment { socket: u32, segment: SegmentInFlight<'p> },
+    /// A uTP packet (BEP 29) for a socket; it is in this slot of `Sockets::utp_packets`.
+    Utp { socket: u32, slot: u32 },
+    /// A datagram (RFC 768) for an application.
+    Datagram(Datagram),
 }
+
+/// A segment without its SACK ranges, which are kept beside the packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentInFlight<'p>(&'p Packet);
 
 /// A datagram of an application: its receiver there, and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +39,16 @@ pub(crate) type Sacks = [(u32, u32); MAX_SACK_RANGES];
 
 /// A packet in flight, in one line of the cache, as a packet in a long queue costs one miss when it
 /// enters and one when it leaves. Few packets have SACK ranges, so these are stored beside it.
+///
+/// The fields of a segment serve all kinds, as a Rust enum would take a second line: see [`Packet::content`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Packet {
     /// Instant of its next event.
-    pub(crate) due: Time,
-    pub(crate) seq: u64,
+    due: Time,
+    /// Or the slot of a uTP packet, or the first word of a datagram.
+    seq: u64,
+    /// Or the second word of a datagram.
     ack: u64,
     len: u32,
     window: u32,
@@ -48,15 +56,16 @@ pub(crate) struct Packet {
     echo: u32,
     /// A socket, or what a datagram belongs to.
     to: u32,
-    pub(crate) route: u32,
+    route: u32,
     /// Identifies it while it waits at a link.
-    pub(crate) tag: u32,
+    tag: u32,
     /// Size of the IP packet.
-    pub(crate) bytes: u32,
+    bytes: u32,
+    /// Or application and code of a datagram.
     mss: u16,
     flags: Flags,
     /// The next step of the route.
-    pub(crate) step: u16,
+    step: u16,
     kind: Kind,
     /// Lowest bit: the next event is the arrival at the host. The others: the number of SACK ranges.
     marks: u8,
@@ -66,8 +75,6 @@ pub(crate) struct Packet {
 enum Kind {
     Tcp,
     Utp,
-    /// Its two words stand in place of the sequence numbers, application and code in place of the
-    /// MSS.
     Datagram,
 }
 
@@ -131,19 +138,14 @@ impl Carried for Packet {
 
 impl Default for Packet {
     fn default() -> Packet {
-        Packet::new(&Segment::EMPTY, Addressee::Tcp(u32::MAX), u32::MAX, 0)
+        Packet::segment(u32::MAX, &Segment::EMPTY, u32::MAX, 0)
     }
 }
 
 impl Packet {
-    /// A packet at the beginning of its route.
+    /// A segment for a socket, at the beginning of its route.
     #[inline(always)]
-    pub(crate) fn new(segment: &Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
-        let (kind, to) = match to {
-            Addressee::Tcp(socket) => (Kind::Tcp, socket),
-            Addressee::Utp(socket) => (Kind::Utp, socket),
-            Addressee::Datagram => (Kind::Datagram, u32::MAX),
-        };
+    pub(crate) fn segment(socket: u32, segment: &Segment, route: u32, bytes: u32) -> Packet {
         Packet {
             due: Time::NEVER,
             seq: segment.seq,
@@ -152,16 +154,23 @@ impl Packet {
             window: segment.window,
             timestamp: segment.timestamp,
             echo: segment.echo,
-            to,
+            to: socket,
             route,
             tag: 0,
             bytes,
             mss: segment.mss,
             flags: segment.flags,
             step: 0,
-            kind,
+            kind: Kind::Tcp,
             marks: segment.sack_len << 1,
         }
+    }
+
+    /// A uTP packet for a socket, in this slot of `Sockets::utp_packets`, at the beginning of its route.
+    #[inline(always)]
+    pub(crate) fn utp(socket: u32, slot: u32, route: u32, bytes: u32) -> Packet {
+        let seq = u64::from(slot);
+        Packet { seq, kind: Kind::Utp, ..Packet::segment(socket, &Segment::EMPTY, route, bytes) }
     }
 
     /// A datagram at the beginning of its route.
@@ -170,54 +179,46 @@ impl Packet {
         Packet {
             seq,
             ack,
-            to: index,
             mss: u16::from_le_bytes([app, code]),
-            ..Packet::new(&Segment::EMPTY, Addressee::Datagram, route, bytes)
+            kind: Kind::Datagram,
+            ..Packet::segment(index, &Segment::EMPTY, route, bytes)
         }
     }
 
-    /// The datagram that it is.
-    pub(crate) fn as_datagram(&self) -> Datagram {
-        let [app, code] = self.mss.to_le_bytes();
-        Datagram { app, code, index: self.to, words: [self.seq, self.ack], bytes: self.bytes }
-    }
-
-    /// A packet without a route, over a constant delay: its next event is the arrival.
+    /// The same over a constant delay: its next event is the arrival.
     #[inline(always)]
-    pub(crate) fn direct(segment: &Segment, to: Addressee, due: Time) -> Packet {
-        let marks = segment.sack_len << 1 | 1;
-        Packet { due, marks, ..Packet::new(segment, to, u32::MAX, 0) }
+    pub(crate) fn arriving(self, due: Time) -> Packet {
+        Packet { due, marks: self.marks | 1, ..self }
     }
 
     /// What it carries.
     #[inline(always)]
-    pub(crate) fn segment(&self, sacks: &Sacks) -> Segment {
-        Segment {
-            seq: self.seq,
-            ack: self.ack,
-            len: self.len,
-            window: self.window,
-            timestamp: self.timestamp,
-            echo: self.echo,
-            sack: *sacks,
-            mss: self.mss,
-            flags: self.flags,
-            sack_len: self.marks >> 1,
+    pub(crate) fn content(&self) -> Content<'_> {
+        match self.kind {
+            Kind::Tcp => Content::Segment { socket: self.to, segment: SegmentInFlight(self) },
+            Kind::Utp => Content::Utp { socket: self.to, slot: self.seq as u32 },
+            Kind::Datagram => {
+                let [app, code] = self.mss.to_le_bytes();
+                let (index, words, bytes) = (self.to, [self.seq, self.ack], self.bytes);
+                Content::Datagram(Datagram { app, code, index, words, bytes })
+            }
         }
+    }
+
+    /// Instant of its next event.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+    /// Its next event is at this instant.
+    #[inline(always)]
+    pub(crate) fn set_due(&mut self, due: Time) {
+        self.due = due;
     }
 
     /// Sets the ECN field of the IP header to CE.
     pub(crate) fn mark(&mut self) {
         self.flags |= Flags::CE;
-    }
-
-    /// The receiver.
-    pub(crate) fn addressee(&self) -> Addressee {
-        match self.kind {
-            Kind::Tcp => Addressee::Tcp(self.to),
-            Kind::Utp => Addressee::Utp(self.to),
-            Kind::Datagram => Addressee::Datagram,
-        }
     }
 
     /// How many frames it is.
@@ -255,15 +256,36 @@ impl Packet {
     }
 }
 
+impl SegmentInFlight<'_> {
+    /// The segment, with its SACK ranges.
+    #[inline(always)]
+    pub(crate) fn with(self, sacks: &Sacks) -> Segment {
+        let Packet { seq, ack, len, window, timestamp, echo, mss, flags, marks, .. } = *self.0;
+        let (sack, sack_len) = (*sacks, marks >> 1);
+        Segment { seq, ack, len, window, timestamp, echo, sack, mss, flags, sack_len }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn segment_of(packet: &Packet, sacks: &Sacks) -> Segment {
+        let Content::Segment { socket: 7, segment } = packet.content() else {
+            panic!("{:?}", packet.content())
+        };
+        segment.with(sacks)
+    }
+
     #[test]
-    fn a_datagram_survives_as_a_packet() {
+    fn a_datagram_and_a_utp_packet_are_what_they_were_made_of() {
         let datagram = Datagram { app: 3, code: 200, index: 7, words: [u64::MAX, 5], bytes: 1500 };
-        assert_eq!(Packet::datagram(&datagram, 1).as_datagram(), datagram);
-        assert_eq!(Packet::datagram(&datagram, 1).frames(), 1);
+        let packet = Packet::datagram(&datagram, 1);
+        let Content::Datagram(found) = packet.content() else { panic!("{packet:?}") };
+        assert_eq!((found, packet.frames()), (datagram, 1));
+        let packet = Packet::utp(7, u32::MAX, 1, 1400);
+        let Content::Utp { socket, slot } = packet.content() else { panic!("{packet:?}") };
+        assert_eq!((socket, slot, packet.frames()), (7, u32::MAX, 1));
     }
 
     #[test]
@@ -276,14 +298,13 @@ mod tests {
     fn ecn_travels_with_a_packet() {
         let ecn = Flags::CE | Flags::ECE | Flags::CWR | Flags::AE;
         let segment = Segment { flags: Flags::ACK | ecn, ..Segment::EMPTY };
-        let packet = Packet::direct(&segment, Addressee::Tcp(0), Time::START);
-        assert_eq!(packet.segment(&Sacks::default()), segment);
+        assert_eq!(segment_of(&Packet::segment(7, &segment, 0, 40), &Sacks::default()), segment);
     }
 
     fn tcp(flags: Flags, len: u32) -> Packet {
         let segment =
             Segment { seq: 50, ack: (1 << 32) + 9, len, mss: 1448, flags, ..Segment::EMPTY };
-        Packet::new(&segment, Addressee::Tcp(7), 0, 40 + len)
+        Packet::segment(7, &segment, 0, 40 + len)
     }
 
     #[test]
@@ -298,16 +319,18 @@ mod tests {
         assert_eq!(ack(&tcp(Flags::ACK | Flags::ECE | Flags::CWR | Flags::AE, 0)), says(true, 7));
         let mut segment = Segment { ack: 9, flags: Flags::ACK, ..Segment::EMPTY };
         assert!(segment.push_sack(20, 30));
-        assert_eq!(ack(&Packet::new(&segment, Addressee::Tcp(7), 0, 60)), says(false, 0));
-        assert_eq!(ack(&Packet::direct(&segment, Addressee::Tcp(7), Time::START)), says(false, 0));
+        let packet = Packet::segment(7, &segment, 0, 60);
+        assert_eq!(ack(&packet), says(false, 0));
+        assert_eq!(ack(&packet.arriving(Time::START)), says(false, 0));
 
         assert_eq!(ack(&tcp(Flags::PSH, 0)), None);
         for flag in [Flags::SYN, Flags::FIN, Flags::RST] {
             assert_eq!(ack(&tcp(Flags::ACK | flag, 0)), None, "{flag:?}");
         }
-        let segment = Segment { flags: Flags::ACK, ..Segment::EMPTY };
-        for to in [Addressee::Utp(7), Addressee::Datagram] {
-            assert_eq!(ack(&Packet::new(&segment, to, 0, 40)), None, "{to:?}");
+        let datagram = Datagram { app: 3, code: 1, index: 7, words: [0, 9], bytes: 40 };
+        for other in [Packet::utp(7, 9, 0, 40), Packet::datagram(&datagram, 0)] {
+            let acknowledging = Packet { flags: Flags::ACK, ..other };
+            assert_eq!(ack(&acknowledging), None, "{other:?}");
         }
     }
 
@@ -329,14 +352,14 @@ mod tests {
     /// A discipline that tells flows apart goes by this number.
     #[test]
     fn every_socket_and_every_datagram_s_subject_is_a_connection_of_its_own() {
-        let socket = |to| Carried::connection(&Packet::new(&Segment::EMPTY, to, 0, 40));
+        let tcp = |to| Carried::connection(&Packet::segment(to, &Segment::EMPTY, 0, 40));
         let datagram = |app, code, index| {
             let datagram = Datagram { app, code, index, words: [1, 2], bytes: 84 };
             Carried::connection(&Packet::datagram(&datagram, 0))
         };
         assert_eq!(datagram(3, 1, 7), datagram(3, 1, 7));
-        assert_eq!(socket(Addressee::Utp(7)), socket(Addressee::Tcp(7)));
-        let mut all = vec![socket(Addressee::Tcp(6)), socket(Addressee::Tcp(7))];
+        assert_eq!(Carried::connection(&Packet::utp(7, 0, 0, 40)), tcp(7));
+        let mut all = vec![tcp(6), tcp(7)];
         for app in [0, 3] {
             for code in [0, 1] {
                 all.extend([datagram(app, code, 6), datagram(app, code, 7)]);
@@ -353,14 +376,14 @@ mod tests {
         let mut ranges = Segment::EMPTY;
         assert!(ranges.push_sack(20, 30));
         for (segment, has_sacks) in [(Segment::EMPTY, false), (ranges, true)] {
-            let mut packet = Packet::new(&segment, Addressee::Tcp(7), 0, 40);
+            let mut packet = Packet::segment(7, &segment, 0, 40);
             for arriving in [false, true, true] {
                 let found = (packet.is_arriving(), packet.has_sacks(), packet.look().is_some());
                 assert_eq!(found, (arriving, has_sacks, arriving));
-                assert_eq!(packet.segment(&segment.sack), segment);
+                assert_eq!(segment_of(&packet, &segment.sack), segment);
                 packet.set_arriving();
             }
-            assert!(Packet::direct(&segment, Addressee::Tcp(7), Time::START).is_arriving());
+            assert!(Packet::segment(7, &segment, 0, 40).arriving(Time::START).is_arriving());
         }
         let look = |mut packet: Packet| {
             packet.set_arriving();
@@ -369,6 +392,6 @@ mod tests {
         // Data ends where the next begins; an acknowledgement may let something be sent.
         assert_eq!(look(tcp(Flags::ACK, 1000)), Some((7, false, 1050)));
         assert_eq!(look(tcp(Flags::ACK, 0)), Some((7, true, 50)));
-        assert_eq!(look(Packet::new(&Segment::EMPTY, Addressee::Utp(7), 0, 40)), None);
+        assert_eq!(look(Packet::utp(7, 0, 0, 40)), None);
     }
 }

@@ -7,7 +7,7 @@ use super::messages::Messages;
 use super::monitor::{Monitor, NO_CLASS};
 use super::network::Network;
 use super::owner::{Owner, other};
-use super::packet::{Addressee, Packet};
+use super::packet::{Packet, Sacks};
 use super::tap::Tap;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::{CacheLines, List, RandomStream, Slab, Span, Time};
@@ -84,26 +84,45 @@ struct Way {
 const ROUTED: Span = Span::MAX;
 
 impl Way {
-    /// Sends a segment of `frames` frames. Returns how many packets are in flight because of it.
+    /// Sends a segment of `frames` frames to a socket. Returns how many packets are in flight because of it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "in the hottest loop, in registers")]
-    fn send(
+    fn send_segment(
         self,
         network: &mut Network,
         queue: &mut EventQueue<Event>,
         now: Time,
         frames: u32,
         segment: &Segment,
-        to: Addressee,
+        to: u32,
         bytes: impl FnOnce() -> u32,
     ) -> u32 {
         if self.delay != ROUTED {
-            let packet = Packet::direct(segment, to, now + self.delay);
+            let packet = Packet::segment(to, segment, u32::MAX, 0).arriving(now + self.delay);
             network.send_direct(queue, self.number, frames, &packet, &segment.sack);
             return 1;
         }
-        let mut packet = Packet::new(segment, to, self.number, bytes());
-        network.send(queue, now, frames, segment, &mut packet)
+        let mut packet = Packet::segment(to, segment, self.number, bytes());
+        network.send_segment(queue, now, frames, to, segment, &mut packet)
+    }
+
+    /// The same for a uTP packet.
+    #[inline(always)]
+    fn send_utp(
+        self,
+        network: &mut Network,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        slot: u32,
+        to: u32,
+        bytes: u32,
+    ) -> u32 {
+        if self.delay != ROUTED {
+            let packet = Packet::utp(to, slot, u32::MAX, 0).arriving(now + self.delay);
+            network.send_direct(queue, self.number, 1, &packet, &Sacks::default());
+            return 1;
+        }
+        network.send(queue, now, &mut Packet::utp(to, slot, self.number, bytes))
     }
 }
 
@@ -407,7 +426,7 @@ impl<M> Sockets<M> {
             Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, monitor),
             None => return,
         };
-        let to = Addressee::Tcp(other(socket));
+        let to = other(socket);
         let mut sent = 0;
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
@@ -415,8 +434,8 @@ impl<M> Sockets<M> {
                 if monitor.watches_packets {
                     trace(monitor, &mut self.tap, (socket, end.captured), now, &segment);
                 }
-                sent +=
-                    way.send(network, queue, now, 1, &segment, to, || segment.wire_bytes() as u32);
+                let bytes = || segment.wire_bytes() as u32;
+                sent += way.send_segment(network, queue, now, 1, &segment, to, bytes);
             }
         } else {
             while let Some(outgoing) = tcp.poll_outgoing(now) {
@@ -428,9 +447,8 @@ impl<M> Sockets<M> {
                 if monitor.watches_packets {
                     trace(monitor, &mut self.tap, (socket, end.captured), now, &segment);
                 }
-                sent += way.send(network, queue, now, frames, &segment, to, || {
-                    segment.len + frames * segment.header_bytes()
-                });
+                let bytes = || segment.len + frames * segment.header_bytes();
+                sent += way.send_segment(network, queue, now, frames, &segment, to, bytes);
             }
         }
         end.in_flight = end.in_flight.wrapping_add(sent);
@@ -470,9 +488,7 @@ impl<M> Sockets<M> {
                 tap.sends_utp(socket, now, &packet);
             }
             let slot = self.utp_packets.insert(packet);
-            let segment = Segment { seq: u64::from(slot), ..Segment::EMPTY };
-            let to = Addressee::Utp(other(socket));
-            let sent = way.send(network, queue, now, 1, &segment, to, || bytes);
+            let sent = way.send_utp(network, queue, now, slot, other(socket), bytes);
             if sent == 0 {
                 self.utp_packets.remove(slot);
             }

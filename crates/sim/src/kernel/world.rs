@@ -5,7 +5,7 @@ use super::event_queue::EventQueue;
 use super::monitor::Monitor;
 use super::network::Network;
 use super::owner::{Owner, other};
-use super::packet::{Addressee, Datagram, Packet, Sacks};
+use super::packet::{Content, Datagram, Packet, Sacks};
 use super::sockets::{self, Sockets, Syn};
 use super::tap::Tap;
 use super::transport::{Stack, Transport};
@@ -137,13 +137,13 @@ impl<M> World<M> {
 
     /// A packet was lost or dropped: its socket has one fewer in flight.
     fn forget(&mut self, packet: &Packet) {
-        match packet.addressee() {
-            Addressee::Tcp(socket) => self.sockets.packet_gone(socket),
-            Addressee::Utp(socket) => {
+        match packet.content() {
+            Content::Segment { socket, .. } => self.sockets.packet_gone(socket),
+            Content::Utp { socket, slot } => {
                 self.sockets.packet_gone(socket);
-                self.sockets.utp_packets.remove(packet.seq as u32);
+                self.sockets.utp_packets.remove(slot);
             }
-            Addressee::Datagram => {}
+            Content::Datagram(_) => {}
         }
     }
 
@@ -151,18 +151,18 @@ impl<M> World<M> {
     #[cold]
     pub(crate) fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks, ends: Option<[u32; 2]>) {
         let Some(tap) = &mut self.sockets.tap else { return };
-        match packet.addressee() {
-            Addressee::Tcp(socket) => {
-                tap.receives_tcp(socket, self.now, &packet.segment(sacks));
+        match packet.content() {
+            Content::Segment { socket, segment } => {
+                tap.receives_tcp(socket, self.now, &segment.with(sacks));
             }
-            Addressee::Utp(socket) => {
-                if let Some(packet) = self.sockets.utp_packets.get(packet.seq as u32) {
+            Content::Utp { socket, slot } => {
+                if let Some(packet) = self.sockets.utp_packets.get(slot) {
                     tap.receives_utp(socket, self.now, packet);
                 }
             }
-            Addressee::Datagram => {
+            Content::Datagram(datagram) => {
                 if let Some([from, to]) = ends {
-                    tap.receives_datagram(self.now, from, to, &packet.as_datagram());
+                    tap.receives_datagram(self.now, from, to, &datagram);
                 }
             }
         }
@@ -343,7 +343,7 @@ impl<M> World<M> {
         }
         let route = self.network.route(from, to);
         let mut packet = Packet::datagram(datagram, route);
-        self.network.send(&mut self.queue, self.now, 1, &Segment::EMPTY, &mut packet);
+        self.network.send(&mut self.queue, self.now, &mut packet);
     }
 
     /// Carries out an entry of the timeline that changes the network; ignores others.
