@@ -1,6 +1,6 @@
 //! What every room of the house shares: simulated [`Time`] and [`Span`], [`Rate`], [`Probability`],
-//! the derivation of random [`RandomStream`]s from one seed, a small queue, [`Ring`], and
-//! places that are used again, [`Slab`].
+//! the derivation of random [`RandomStream`]s from one seed, a small queue, [`Ring`], places
+//! that are used again, [`Slab`], and tables of [`settings!`].
 //!
 //! Nothing here reads a clock or draws from an ambient generator.
 
@@ -8,6 +8,7 @@ mod prefetch;
 mod random_stream;
 mod rate;
 mod ring;
+mod settings;
 mod slab;
 mod time;
 
@@ -15,5 +16,6 @@ pub use prefetch::{CacheLines, prefetch};
 pub use random_stream::{Quantiles, RandomStream};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;
+pub use settings::{Bounded, Refusal, Settings, check_bound};
 pub use slab::{List, NOWHERE, Slab};
 pub use time::{Span, Time};

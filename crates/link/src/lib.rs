@@ -16,7 +16,6 @@ mod discipline;
 mod framing;
 mod packet;
 mod queue;
-mod refusal;
 mod trace;
 
 pub use conditions::{Conditions, Jitter, JitterShape, Loss, LossModel, Side};
@@ -30,5 +29,4 @@ pub use discipline::red::Red;
 pub use framing::Framing;
 pub use packet::{Ack, Ecn, Flow, Frame, Packet};
 pub use queue::{Queue, QueueLimit};
-pub use refusal::Refusal;
 pub use trace::{Invalid, MAX_ENTRIES, Trace};

@@ -1,5 +1,5 @@
-use crate::refusal::{Refusal, require};
 use crate::{Cake, CoDel, FqCoDel, Pie, Red};
+use flashcrowd_base::{Refusal, Settings};
 use serde::{Deserialize, Serialize};
 
 /// Where packets wait for a link with a rate, and who decides which of them are sent, marked or
@@ -74,19 +74,22 @@ impl Queue {
         !matches!(self, Queue::DropTail(_))
     }
 
-    /// What is wrong with the parameters: which, and what is allowed.
+    /// Refuses parameters that cannot be.
+    ///
+    /// # Errors
+    /// The first such parameter.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Queue::DropTail(limit) => require(
-                limit.packets != Some(0) && limit.bytes != Some(0),
-                "packets",
-                "must leave room for at least the packet in transmission",
-            ),
-            Queue::CoDel(codel) => codel.check(),
-            Queue::FqCoDel(fq) => fq.check(),
-            Queue::Pie(pie) => pie.check(),
-            Queue::Red(red) => red.check(),
-            Queue::Cake(cake) => cake.check(),
+            Queue::DropTail(limit) if limit.packets == Some(0) || limit.bytes == Some(0) => {
+                let allowed = "room for at least the packet in transmission";
+                Err(Refusal::new("packets", 0, allowed))
+            }
+            Queue::DropTail(_) => Ok(()),
+            Queue::CoDel(codel) => codel.check_bounds(),
+            Queue::FqCoDel(fq) => fq.check_bounds(),
+            Queue::Pie(pie) => pie.check_bounds(),
+            Queue::Red(red) => red.check_bounds().and_then(|()| red.check()),
+            Queue::Cake(cake) => cake.check_bounds(),
         }
     }
 }

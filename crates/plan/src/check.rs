@@ -1,5 +1,6 @@
 use crate::Plan;
-use flashcrowd_base::Span;
+use flashcrowd_base::{Refusal, Span};
+use std::fmt::Display;
 use thiserror::Error as ThisError;
 
 /// What is wrong with a plan.
@@ -26,6 +27,13 @@ pub(crate) fn require(
     message: impl ToString,
 ) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(Error::new(path.to_string(), message)) }
+}
+
+/// Names what refused a table of settings at `path`.
+pub(crate) fn refused(path: impl Display) -> impl FnOnce(Refusal) -> Error {
+    move |Refusal { path: below, value, allowed }| {
+        Error::new(format!("{path}.{below}"), format_args!("{value} is not allowed, {allowed}"))
+    }
 }
 
 /// Refuses an index beyond what there is.

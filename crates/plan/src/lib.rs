@@ -13,6 +13,8 @@ mod network;
 mod origin;
 mod ping;
 mod rate_clock;
+#[cfg(feature = "schema")]
+mod settings;
 mod storage;
 mod swarm;
 mod timeline;
@@ -24,7 +26,7 @@ pub use arrivals::Arrivals;
 pub use call::Call;
 pub use capture::Capture;
 pub use check::Error;
-use check::{index, require};
+use check::{index, refused, require};
 use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
@@ -35,6 +37,8 @@ pub use origin::{Clients, Files, Origin, Visit};
 pub use ping::Ping;
 pub use rate_clock::{RateClock, RateStep};
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+pub use settings::{check_settings, settings_schema};
 pub use storage::Storage;
 pub use swarm::{Departure, Population, Swarm, Tracker, WebSeed};
 pub use timeline::{Change, What};
@@ -177,14 +181,13 @@ impl Plan {
         require(!self.stop.horizon_ns.is_zero(), "stop.horizon_ns", "must be more than zero")?;
         require(!self.stop.stall_ns.is_zero(), "stop.stall_ns", "must be more than zero")?;
         for (i, stack) in self.stacks.iter().enumerate() {
-            let fault =
-                |e: tcp::ConfigError| Error::new(format!("stacks[{i}].{}", e.field), e.reason);
-            stack.check().map_err(fault)?;
+            stack.check().map_err(refused(format_args!("stacks[{i}]")))?;
         }
         for (i, utp) in self.utps.iter().enumerate() {
-            let fault =
-                |e: utp::ConfigError| Error::new(format!("utps[{i}].{}", e.field), e.reason);
-            utp.check().map_err(fault)?;
+            utp.check().map_err(refused(format_args!("utps[{i}]")))?;
+        }
+        for (i, profile) in self.profiles.iter().enumerate() {
+            profile.check().map_err(refused(format_args!("profiles[{i}]")))?;
         }
         self.network.check(self.stacks.len())?;
         for (i, workload) in self.workloads.iter().enumerate() {

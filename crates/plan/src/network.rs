@@ -1,5 +1,5 @@
 use crate::Error;
-use crate::check::{index, require};
+use crate::check::{index, refused, require};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_link::{Conditions, Queue, Trace};
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,7 @@ fn check_conditions(
         &path,
         "a queue needs a rate: without one nothing ever waits",
     )?;
-    queue.check().map_err(|(field, allowed)| Error::new(format!("{path}.queue.{field}"), allowed))
+    queue.check().map_err(refused(format_args!("{path}.queue")))
 }
 
 pub(crate) fn check_core_conditions(core: &Conditions, path: impl Display) -> Result<(), Error> {

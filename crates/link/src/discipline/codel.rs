@@ -1,29 +1,33 @@
 use super::Context;
 use super::pool::{Held, List, Pool};
 use crate::Cause;
-use crate::refusal::{Refusal, require};
 use flashcrowd_base::{Span, Time};
-use serde::{Deserialize, Serialize};
 
-/// CoDel: controlled delay (RFC 8289). Packets that waited for more than `target` are let through
-/// for one `interval`; then one is dropped, or marked, and more and more often until the wait is
-/// shorter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CoDel {
-    /// The most packets, without the one in transmission.
-    pub limit_packets: u32,
-    /// How long packets may wait for long.
-    pub target_ns: Span,
-    /// For how long, at first, they may wait longer: a usual round-trip time.
-    pub interval_ns: Span,
-    /// A backlog of at most this many bytes causes no drops (MTU; RFC 8289, section 4.4).
-    pub mtu_bytes: u32,
-    /// Whether packets that allow it are marked instead of dropped.
-    pub ecn: bool,
-    /// Packets that waited for more than this are marked in any case (Linux's `ce_threshold`).
-    pub ce_threshold_ns: Option<Span>,
+flashcrowd_base::settings! {
+    /// Controlled delay (RFC 8289); the defaults are those of Linux.
+    ///
+    /// Packets that waited for more than `target` are let through for one `interval`. Then one is dropped, or marked,
+    /// and more and more often until the wait is shorter.
+    pub struct CoDel {
+        /// The most packets, without the one in transmission.
+        #[min(1)]
+        #[file("key" = "limit")]
+        pub limit_packets: u32,
+        /// How long packets may wait for long.
+        #[min(Span::from_nanos(1))]
+        pub target_ns: Span,
+        /// For how long, at first, they may wait longer: a usual round-trip time.
+        #[min(Span::from_nanos(1))]
+        pub interval_ns: Span,
+        /// A backlog of no more than this causes no drops (RFC 8289, section 4.4: MTU).
+        #[min(1)]
+        pub mtu_bytes: u32,
+        /// Whether packets that allow it are marked instead of dropped.
+        pub ecn: bool,
+        /// Packets that waited for more than this are marked in any case (Linux: `ce_threshold`).
+        #[min(Span::from_nanos(1))]
+        pub ce_threshold_ns: Option<Span>,
+    }
 }
 
 impl Default for CoDel {
@@ -41,11 +45,6 @@ impl Default for CoDel {
 }
 
 impl CoDel {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
-        check_params(self.target_ns, self.interval_ns)
-    }
-
     fn codel_params(&self) -> CodelParams {
         CodelParams {
             target: self.target_ns,
@@ -55,11 +54,6 @@ impl CoDel {
             ce_threshold: self.ce_threshold_ns,
         }
     }
-}
-
-pub(crate) fn check_params(target: Span, interval: Span) -> Result<(), Refusal> {
-    require(!target.is_zero(), "target_ns", "must be more than zero")?;
-    require(!interval.is_zero(), "interval_ns", "must be more than zero")
 }
 
 /// Parameters of the control law.

@@ -1,40 +1,53 @@
-use super::codel::{CodelParams, CodelVars, check_params};
+use super::codel::{CodelParams, CodelVars};
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
 use super::{Context, bucket};
 use crate::Cause;
-use crate::refusal::{Refusal, require};
 use flashcrowd_base::Span;
-use serde::{Deserialize, Serialize};
 
-/// FQ-CoDel: flows wait in queues of their own, chosen by a hash, each under CoDel; queues take
-/// turns (deficit round robin), and those that have just become busy come first (RFC 8290).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct FqCoDel {
-    /// The most packets in all queues, without the one in transmission.
-    pub limit_packets: u32,
-    /// The most bytes in all queues. Linux counts the memory that packets take, here they count as
-    /// on the wire.
-    pub memory_limit_bytes: u64,
-    /// Queues: flows share one if their hashes meet.
-    pub flows: u32,
-    /// Bytes that a queue may send in its turn.
-    pub quantum_bytes: u32,
-    /// The most packets that are dropped at once when there is no room: half of the longest queue,
-    /// up to so many.
-    pub drop_batch: u32,
-    /// As in [`crate::CoDel`].
-    pub target_ns: Span,
-    /// As in [`crate::CoDel`].
-    pub interval_ns: Span,
-    /// As in [`crate::CoDel`]; of all queues together, as Linux has it.
-    pub mtu_bytes: u32,
-    /// As in [`crate::CoDel`].
-    pub ecn: bool,
-    /// As in [`crate::CoDel`].
-    pub ce_threshold_ns: Option<Span>,
+flashcrowd_base::settings! {
+    /// Flow queuing with CoDel (RFC 8290); the defaults are those of Linux.
+    ///
+    /// Flows wait in queues of their own, chosen by a hash, each under CoDel. Queues take turns (deficit round robin),
+    /// and those that have just become busy come first.
+    pub struct FqCoDel {
+        /// The most packets in all queues, without the one in transmission.
+        #[min(1)]
+        #[file("key" = "limit")]
+        pub limit_packets: u32,
+        /// The most bytes in all queues.
+        ///
+        /// Linux counts the memory that packets take, here they count as on the wire.
+        #[min(1)]
+        pub memory_limit_bytes: u64,
+        /// Queues among which a hash chooses.
+        #[min(1)]
+        #[max(65_536)]
+        pub flows: u32,
+        /// What a queue may send in its turn.
+        ///
+        /// With less than 256 bytes, the least in Linux, a queue would need a thousand turns for a packet.
+        #[min(256)]
+        #[max(1 << 20)]
+        pub quantum_bytes: u32,
+        /// The most packets that are dropped at once when there is no room: half of the longest queue, up to this.
+        #[min(1)]
+        pub drop_batch: u32,
+        /// As for `codel`.
+        #[min(Span::from_nanos(1))]
+        pub target_ns: Span,
+        /// As for `codel`.
+        #[min(Span::from_nanos(1))]
+        pub interval_ns: Span,
+        /// As for `codel`; of all queues together, as in Linux.
+        #[min(1)]
+        pub mtu_bytes: u32,
+        /// As for `codel`.
+        pub ecn: bool,
+        /// As for `codel`.
+        #[min(Span::from_nanos(1))]
+        pub ce_threshold_ns: Option<Span>,
+    }
 }
 
 impl Default for FqCoDel {
@@ -56,16 +69,6 @@ impl Default for FqCoDel {
 }
 
 impl FqCoDel {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
-        require(self.memory_limit_bytes > 0, "memory_limit_bytes", "must be more than zero")?;
-        require((1..=65_536).contains(&self.flows), "flows", "must be between 1 and 65536")?;
-        // Less, and a queue would need a thousand turns for a packet (Linux has 256 as its least).
-        require(self.quantum_bytes >= 256, "quantum_bytes", "must be at least 256")?;
-        require(self.drop_batch > 0, "drop_batch", "must be more than zero")?;
-        check_params(self.target_ns, self.interval_ns)
-    }
-
     fn codel_params(&self) -> CodelParams {
         CodelParams {
             target: self.target_ns,

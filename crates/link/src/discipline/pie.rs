@@ -1,34 +1,45 @@
 use super::Context;
 use super::pool::{Held, List, Pool};
 use crate::Cause;
-use crate::refusal::{Refusal, require};
 use flashcrowd_base::{Probability, Rate, Span, Time};
-use serde::{Deserialize, Serialize};
 
-/// PIE: proportional integral controller, enhanced (RFC 8033). Newcomers are dropped, or marked, with
-/// a probability that rises while the queue's delay is above the target or rising.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Pie {
-    /// The most packets, without the one in transmission.
-    pub limit_packets: u32,
-    /// The delay to keep to (`QDELAY_REF`).
-    pub target_ns: Span,
-    /// How often the probability is worked out (`T_UPDATE`).
-    pub update_ns: Span,
-    /// Weight of what the delay is above the target, per second.
-    pub alpha_hz: f64,
-    /// Weight of what it has risen by since the last update, per second.
-    pub beta_hz: f64,
-    /// For how long a queue that was empty may grow before anything is dropped (`MAX_BURST`).
-    pub max_burst_ns: Span,
-    /// A queue of at most two such packets is left alone (`MEAN_PKTSIZE`).
-    pub mean_packet_bytes: u32,
-    /// Whether packets that allow it are marked instead of dropped.
-    pub ecn: bool,
-    /// Above this probability all are dropped (`mark_ecnth`).
-    pub most_marked: Probability,
+flashcrowd_base::settings! {
+    /// Proportional integral controller, enhanced (RFC 8033); the defaults are the RFC's.
+    ///
+    /// New packets are dropped, or marked, with a probability that rises while the queue's delay is above the target or
+    /// rising.
+    pub struct Pie {
+        /// The most packets, without the one in transmission.
+        #[min(1)]
+        #[file("key" = "limit")]
+        pub limit_packets: u32,
+        /// The delay to keep to (RFC 8033: QDELAY_REF).
+        #[min(Span::from_nanos(1))]
+        pub target_ns: Span,
+        /// How often the probability is computed (RFC 8033: T_UPDATE).
+        #[min(Span::from_micros(100))]
+        #[max(Span::from_secs(10))]
+        pub update_ns: Span,
+        /// Weight of the delay above the target, in Hz.
+        #[above(0.0)]
+        #[max(1000.0)]
+        #[file("key" = "alpha")]
+        pub alpha_hz: f64,
+        /// Weight of the rise of the delay since the last update, in Hz.
+        #[min(0.0)]
+        #[max(1000.0)]
+        #[file("key" = "beta")]
+        pub beta_hz: f64,
+        /// For how long a queue that was empty may grow before anything is dropped (RFC 8033: MAX_BURST).
+        pub max_burst_ns: Span,
+        /// A queue of at most two such packets is left alone (RFC 8033: MEAN_PKTSIZE).
+        #[min(1)]
+        pub mean_packet_bytes: u32,
+        /// Whether packets that allow it are marked instead of dropped.
+        pub ecn: bool,
+        /// Above this probability all are dropped (RFC 8033: mark_ecnth).
+        pub most_marked: Probability,
+    }
 }
 
 impl Default for Pie {
@@ -46,18 +57,6 @@ impl Default for Pie {
             ecn: false,
             most_marked: Probability::new(0.1).unwrap_or_default(),
         }
-    }
-}
-
-impl Pie {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
-        require(!self.target_ns.is_zero(), "target_ns", "must be more than zero")?;
-        let often = self.update_ns >= Span::from_micros(100);
-        require(often, "update_ns", "must be at least 100 microseconds")?;
-        let weight = |hz: f64| (0.0..=1000.0).contains(&hz);
-        require(self.alpha_hz > 0.0 && weight(self.alpha_hz), "alpha_hz", "must be up to 1000")?;
-        require(weight(self.beta_hz), "beta_hz", "must be between 0 and 1000")
     }
 }
 

@@ -1,33 +1,42 @@
 use super::Context;
 use super::pool::{Held, List, Pool};
 use crate::Cause;
-use crate::refusal::{Refusal, require};
-use flashcrowd_base::{Probability, Span};
-use serde::{Deserialize, Serialize};
+use flashcrowd_base::{Probability, Refusal, Span};
 
-/// RED: random early detection (Floyd and Jacobson 1993). Newcomers are dropped, or marked, with a
-/// probability that rises with the average length of the queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Red {
-    /// The most packets, without the one in transmission.
-    pub limit_packets: u32,
-    /// The average length up to which nothing is dropped, in packets.
-    pub min_packets: f64,
-    /// The average length at which `max_probability` is reached.
-    pub max_packets: f64,
-    /// Weight of the length that a newcomer finds in the average.
-    pub weight: f64,
-    /// The probability at `max_packets`.
-    pub max_probability: Probability,
-    /// Whether the probability goes on rising, up to 1 at twice `max_packets` (Floyd 2000); if not, all
-    /// newcomers are dropped from `max_packets` on.
-    pub gentle: bool,
-    /// A packet of this size is what would have been sent while the line was idle.
-    pub mean_packet_bytes: u32,
-    /// Whether packets that allow it are marked instead of dropped, where not all are dropped.
-    pub ecn: bool,
+flashcrowd_base::settings! {
+    /// Random early detection (Floyd and Jacobson 1993), gentle by default.
+    ///
+    /// New packets are dropped, or marked, with a probability that rises with the average length of the queue.
+    pub struct Red {
+        /// The most packets, without the one in transmission.
+        #[min(1)]
+        #[file("key" = "limit")]
+        pub limit_packets: u32,
+        /// The average length, in packets, up to which nothing is dropped.
+        #[min(0.0)]
+        #[max(1e6)]
+        #[file("key" = "min")]
+        pub min_packets: f64,
+        /// The average length at which `max_probability` is reached.
+        #[min(0.0)]
+        #[max(1e6)]
+        #[file("key" = "max")]
+        pub max_packets: f64,
+        /// Weight in the average of the length that a new packet finds.
+        #[above(0.0)]
+        #[max(1.0)]
+        pub weight: f64,
+        /// The probability at `max`.
+        pub max_probability: Probability,
+        /// Whether the probability goes on rising, up to 1 at twice `max` (Floyd 2000). If not, all new packets are
+        /// dropped from `max` on.
+        pub gentle: bool,
+        /// The size of the packets that could have been sent while the line was idle.
+        #[min(1)]
+        pub mean_packet_bytes: u32,
+        /// Whether packets that allow it are marked instead of dropped, where not all are dropped.
+        pub ecn: bool,
+    }
 }
 
 impl Default for Red {
@@ -49,14 +58,11 @@ impl Default for Red {
 
 impl Red {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
-        let from = self.min_packets.is_finite() && self.min_packets >= 0.0;
-        require(from, "min_packets", "must not be negative")?;
-        let rises = self.max_packets.is_finite() && self.max_packets > self.min_packets;
-        require(rises, "max_packets", "must be more than min_packets")?;
-        let weight = self.weight > 0.0 && self.weight <= 1.0;
-        require(weight, "weight", "must be between 0 and 1")?;
-        require(self.mean_packet_bytes > 0, "mean_packet_bytes", "must be more than zero")
+        if self.max_packets > self.min_packets {
+            return Ok(());
+        }
+        let allowed = format!("more than min, {}", self.min_packets);
+        Err(Refusal::new("max_packets", self.max_packets, allowed))
     }
 
     /// The probability of a drop at an average length: 0 below `min_packets`, 1 where all are dropped.

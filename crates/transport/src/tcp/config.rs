@@ -1,6 +1,6 @@
 use crate::congestion::{HyStartKind, Kind, Ledbat};
 use crate::pacing::Pacing;
-use flashcrowd_base::Span;
+use flashcrowd_base::{Refusal, Settings, Span};
 use serde::{Deserialize, Serialize};
 
 /// IPv4 and TCP headers without options.
@@ -8,106 +8,199 @@ pub(super) const BARE_HEADER_BYTES: u32 = 40;
 /// What the timestamp option adds to every segment (RFC 7323, padded).
 pub(super) const TIMESTAMP_BYTES: u32 = 12;
 
-/// Everything about a TCP stack that can change a number. Times are in nanoseconds, sizes in bytes
-/// of payload unless the field says otherwise.
-///
-/// There are no defaults: a configuration is written out in full, so that it can be saved with the
-/// results. [`profiles`](super::profiles) has complete ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub struct Config {
-    /// What reports call this stack.
-    pub name: String,
-    /// Largest IP packet. The segment size is this less 40 bytes of headers, and less 12 more
-    /// where timestamps are in use.
-    pub mtu_bytes: u32,
-    /// Offer timestamps (RFC 7323). Used if both ends offer them.
-    pub timestamps: bool,
-    /// Timestamps take no room in a segment. So it is in ns-2, whose packets carry them besides
-    /// their 40 bytes of headers.
-    pub free_timestamps: bool,
-    /// Offer window scaling. Unless both ends do, windows end at 65535 bytes.
-    pub window_scaling: bool,
-    /// Offer selective acknowledgements (RFC 2018). Used if both ends offer them; without, recovery
-    /// is NewReno's (RFC 6582).
-    pub sack: bool,
-    /// With SACK, report data that arrives twice (D-SACK, RFC 2883), and believe such reports: what was
-    /// retransmitted for nothing takes a reduction back (with `undo`) and widens RACK's
-    /// reordering window (RFC 8985, section 6.2).
-    pub dsack: bool,
-    /// With SACK, count everything below the highest SACKed byte as having left the network
-    /// (FACK, as Linux did until 4.15). Otherwise segments count that were SACKed (RFC 6675).
-    pub forward_ack: bool,
-    /// With SACK, find losses by time: a segment is lost when one sent sufficiently later has
-    /// arrived (RFC 8985). Replaces both counts.
-    pub rack: bool,
-    /// How the window comes down during recovery.
-    pub reduction: Reduction,
-    /// The congestion controller.
-    pub controller: Kind,
-    /// What a controller of the LEDBAT family needs; the others do not read it.
-    pub ledbat: Option<Ledbat>,
-    /// How slow start ends before a loss ends it. CUBIC only.
-    pub hystart: HyStartKind,
-    /// Whether packets are spread over the round trip where the controller has no rate of its own.
-    pub pacing: Pacing,
-    /// Count acknowledgements instead of bytes: slow start grows by one segment for each, however
-    /// much it covers (Linux before 3.13, Windows XP).
-    pub count_acks: bool,
-    /// Send one new segment on each of the first two duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
-    /// Probe after about two round trips of silence instead of waiting for the retransmission
-    /// timer (RFC 8985, section 7). Needs SACK.
-    pub tail_loss_probe: bool,
-    /// Take a window reduction back when timestamps (RFC 3522, RFC 4015) or D-SACKs (RFC 3708) prove
-    /// that nothing was lost.
-    pub undo: bool,
-    /// Explicit congestion notification.
-    pub ecn: Ecn,
-    /// Initial window, in segments.
-    pub initial_window_segments: u32,
-    /// Retransmission timeout before the first round-trip sample.
-    pub initial_rto_ns: Span,
-    /// Least retransmission timeout.
-    pub min_rto_ns: Span,
-    /// Greatest retransmission timeout, back-off included.
-    pub max_rto_ns: Span,
-    /// What `min_rto_ns` bounds.
-    pub rto_floor: RtoFloor,
-    /// When the receiver acknowledges.
-    pub delayed_ack: DelayedAck,
-    /// When a segment that is not full must wait.
-    pub nagle: Nagle,
+/// The least and the greatest retransmission timeout that a stack may have.
+const RTO: (Span, Span) = (Span::from_millis(1), Span::from_secs(3600));
+
+flashcrowd_base::settings! {
+    /// A TCP stack: everything about it that can change a number.
+    ///
+    /// There are no defaults: a configuration is written out in full, so that it can be saved with the results.
+    /// [`profiles`](super::profiles) has complete ones. Sizes are of payload unless the field says otherwise.
+    pub struct Config {
+        /// What reports call this stack.
+        pub name: String,
+        /// Largest IP packet.
+        ///
+        /// The segment size is this less 40 bytes of headers, and less 12 more where timestamps are in use.
+        #[min(256)]
+        #[max(65_535)]
+        pub mtu_bytes: u32,
+        /// Offer timestamps (RFC 7323), 12 bytes in each segment.
+        pub timestamps: bool,
+        /// Timestamps take no room in a segment, as in ns-2, whose packets carry them outside of their 40 bytes of
+        /// headers.
+        pub free_timestamps: bool,
+        /// Offer window scaling. Unless both ends do, windows end at 65535 bytes.
+        pub window_scaling: bool,
+        /// Offer selective acknowledgements (RFC 2018). Without them, recovery is NewReno's (RFC 6582).
+        pub sack: bool,
+        /// With SACK, report data that arrives twice, and believe such reports (D-SACK, RFC 2883).
+        ///
+        /// A report that a retransmission was unnecessary takes a reduction back (with `undo`), and widens RACK's
+        /// reordering window (RFC 8985, section 6.2).
+        pub dsack: bool,
+        /// With SACK, count everything below the highest SACKed byte as having left the network (FACK, as Linux did
+        /// until 4.15). Otherwise segments count that were SACKed (RFC 6675).
+        pub forward_ack: bool,
+        /// With SACK, find losses by time: a segment is lost when one sent sufficiently later has arrived (RFC 8985).
+        /// Replaces both counts.
+        pub rack: bool,
+        /// How the window comes down during recovery.
+        pub reduction: Reduction,
+        /// The congestion controller.
+        pub controller: Kind,
+        /// What a controller of the LEDBAT family needs; the others do not read it.
+        #[table]
+        pub ledbat: Option<Ledbat>,
+        /// How slow start ends before a loss ends it; CUBIC only.
+        pub hystart: HyStartKind,
+        /// Spread packets over the round trip; "fq" as Linux does. BBR paces with either.
+        pub pacing: Pacing,
+        /// Slow start grows by one segment for each acknowledgement, however much it covers (Linux before 3.13,
+        /// Windows XP).
+        pub count_acks: bool,
+        /// Send one new segment on each of the first two duplicate acknowledgements (RFC 3042).
+        pub limited_transmit: bool,
+        /// Probe after about two round trips of silence instead of waiting for the retransmission timer (RFC 8985,
+        /// section 7). Needs SACK.
+        pub tail_loss_probe: bool,
+        /// Take a window reduction back when timestamps (RFC 3522, RFC 4015) or D-SACKs (RFC 3708) prove that nothing
+        /// was lost.
+        pub undo: bool,
+        /// Explicit congestion notification: never, if the other end asks, ask for RFC 3168, or ask for RFC 9768
+        /// (AccECN).
+        pub ecn: Ecn,
+        /// Initial window, in segments.
+        #[min(1)]
+        #[max(1000)]
+        pub initial_window_segments: u32,
+        /// Retransmission timeout before the first round-trip sample.
+        #[min(RTO.0)]
+        #[max(RTO.1)]
+        pub initial_rto_ns: Span,
+        /// Least retransmission timeout.
+        #[min(RTO.0)]
+        #[max(RTO.1)]
+        pub min_rto_ns: Span,
+        /// Greatest retransmission timeout, back-off included.
+        #[min(RTO.0)]
+        #[max(RTO.1)]
+        #[at_least(min_rto_ns, initial_rto_ns)]
+        pub max_rto_ns: Span,
+        /// What `min_rto` bounds: the variance term (Linux) or the timeout itself (RFC 6298).
+        pub rto_floor: RtoFloor,
+        /// When the receiver acknowledges.
+        #[table]
+        pub delayed_ack: DelayedAck,
+        /// When a segment that is not full must wait.
+        pub nagle: Nagle,
+        /// What the receiver advertises.
+        #[table]
+        pub receive_window: ReceiveWindow,
+        /// How the receive buffer is tuned, if it is: with a margin of 16 segments, or without one.
+        pub right_sizing: RightSizing,
+        /// How much unacknowledged and unsent data the sender holds.
+        #[table]
+        pub send_buffer: SendBuffer,
+        /// Grow the congestion window only if it was the limit, and let it decay while unused (RFC 2861).
+        ///
+        /// In slow start it grows while it is below twice the data that was in flight, later only if it was full
+        /// (Linux; compare RFC 7661).
+        pub app_limited_validation: bool,
+        /// After silence for longer than the retransmission timeout, halve the window once per timeout, down to the
+        /// initial window (RFC 2861, RFC 5681 section 4.1).
+        pub idle_restart: bool,
+        /// Largest super-segment that the sender hands to its network card to cut up; "0 B" for none.
+        #[max(1 << 20)]
+        pub tso_bytes: u32,
+        /// PSH on the last segment of each TSO packet of several (Linux), also where they leave one by one.
+        ///
+        /// Linux: tcp_transmit_skb, since 4.20. A receiver that has read all then acknowledges it at once
+        /// (tcp_measure_rcv_mss, since 6.7), and not with the next one.
+        pub tso_push: bool,
+        /// Wait for room for a whole TSO packet behind what was just sent, if the next acknowledgement is expected
+        /// within a millisecond (Linux).
+        ///
+        /// TSO packets are cut from buffers of 64 KiB (tcp_tso_should_defer, as since 6.18), also where their segments
+        /// leave one by one.
+        pub tso_defer: bool,
+        /// How often a SYN is retransmitted before the connection fails.
+        #[max(100)]
+        pub syn_retries: u32,
+        /// How often in a row the timer may resend data before the connection fails.
+        #[max(100)]
+        pub data_retries: u32,
+        /// How long the end that closed first stays to answer a retransmitted FIN.
+        pub time_wait_ns: Span,
+    }
+
+    /// When the receiver acknowledges data that arrives in order.
+    ///
+    /// Out-of-order data and data that fills a gap are acknowledged at once.
+    #[derive(Eq)]
+    pub struct DelayedAck {
+        /// Acknowledge at once when this many full segments have arrived; 1 acknowledges everything.
+        #[min(1)]
+        #[max(1000)]
+        pub segments: u32,
+        /// Shortest wait for more data. Between this and `max` the wait follows the time between segments, as in
+        /// Linux.
+        #[max(Span::from_secs(1))]
+        pub min_ns: Span,
+        /// Longest wait for more data.
+        #[max(Span::from_secs(1))]
+        #[at_least(min_ns)]
+        pub max_ns: Span,
+        /// How many segments are acknowledged one by one at the start, after a pause longer than the retransmission
+        /// timeout and after data that comes twice. If any, so is each segment with which the window grows.
+        ///
+        /// Linux: 16; none while data also flows the other way.
+        pub quick_acks: u32,
+        /// Whether an acknowledgement that could not open the window waits until the application has read.
+        ///
+        /// It is sent then at once, and likewise when the application has read the end of what looks like a write
+        /// (Linux).
+        pub on_read: bool,
+    }
+
     /// What the receiver advertises.
-    pub receive_window: ReceiveWindow,
-    /// How the receive buffer is tuned, if it is.
-    pub right_sizing: RightSizing,
+    #[derive(Eq)]
+    pub struct ReceiveWindow {
+        /// First window. It opens by two segments per full segment received, up to `buffer`.
+        #[min(512)]
+        #[max(1 << 30)]
+        pub initial_bytes: u64,
+        /// The receive buffer before any tuning.
+        #[min(512)]
+        #[max(1 << 30)]
+        #[at_least(initial_bytes)]
+        pub buffer_bytes: u64,
+        /// The receive buffer's limit when it is tuned.
+        #[min(512)]
+        #[max(1 << 30)]
+        #[at_least(buffer_bytes)]
+        pub max_bytes: u64,
+        /// Enlarge the buffer to twice of what the application reads in a round trip (dynamic right-sizing).
+        pub autotune: bool,
+    }
+
     /// How much unacknowledged and unsent data the sender holds.
-    pub send_buffer: SendBuffer,
-    /// Grow the congestion window only if it was the limit: in slow start while it is below twice
-    /// the data that was in flight, later only if it was full (Linux; compare RFC 7661). Also let
-    /// it decay while the application leaves it unused (RFC 2861).
-    pub app_limited_validation: bool,
-    /// After silence for longer than the retransmission timeout, halve the window once per timeout,
-    /// down to the initial window (RFC 2861, RFC 5681 section 4.1).
-    pub idle_restart: bool,
-    /// Largest super-segment that the sender hands to its network card to cut up; 0 for none.
-    pub tso_bytes: u32,
-    /// PSH on the last segment of each TSO packet of several (Linux: tcp_transmit_skb, since 4.20), also where
-    /// they leave one by one. A receiver that has read all then acknowledges it at once (tcp_measure_rcv_mss,
-    /// since 6.7), and not with the next one.
-    pub tso_push: bool,
-    /// Cut TSO packets from buffers of 64 KiB, and wait for room for a whole one behind what was just sent, if the
-    /// next acknowledgement is expected within a millisecond (Linux: tcp_tso_should_defer, as since 6.18), also
-    /// where their segments leave one by one.
-    pub tso_defer: bool,
-    /// How often a SYN is retransmitted before the connection fails.
-    pub syn_retries: u32,
-    /// How often in a row the timer may resend data before the connection fails.
-    pub data_retries: u32,
-    /// How long the end that closed first stays to answer a retransmitted FIN.
-    pub time_wait_ns: Span,
+    #[derive(Eq)]
+    pub struct SendBuffer {
+        /// Size before any tuning.
+        #[min(512)]
+        #[max(1 << 30)]
+        pub initial_bytes: u64,
+        /// Limit when tuned.
+        #[min(512)]
+        #[max(1 << 30)]
+        #[at_least(initial_bytes)]
+        pub max_bytes: u64,
+        /// Keep it at twice the largest congestion window so far.
+        ///
+        /// Space that was reported to the application is not taken back (Linux: tcp_sndbuf_expand).
+        pub autotune: bool,
+    }
 }
 
 /// How the congestion window comes down to the controller's new value during recovery.
@@ -165,44 +258,6 @@ pub enum Nagle {
     Minshall,
 }
 
-/// When the receiver acknowledges data that arrives in order. Out-of-order data and data that fills
-/// a gap are acknowledged at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DelayedAck {
-    /// Acknowledge at once when this many full segments have arrived. 1 acknowledges everything.
-    pub segments: u32,
-    /// Shortest wait for more data. Between this and `max_ns` the wait follows the time between
-    /// segments, as in Linux.
-    pub min_ns: Span,
-    /// Longest wait.
-    pub max_ns: Span,
-    /// How many segments are acknowledged one by one at the start, after a pause longer than the
-    /// retransmission timeout and after data that comes twice, unless data also flows the other way
-    /// (Linux: 16). If any, so is each segment with which the window grows.
-    pub quick_acks: u32,
-    /// Wait with an acknowledgement that could not open the window until the application has
-    /// read, and then send it at once; likewise when the application has read the end of what
-    /// looks like a write (Linux).
-    pub on_read: bool,
-}
-
-/// What the receiver advertises.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ReceiveWindow {
-    /// First window. It opens by two segments per full segment received, up to `buffer_bytes`.
-    pub initial_bytes: u64,
-    /// The receive buffer before any tuning.
-    pub buffer_bytes: u64,
-    /// The receive buffer's limit when it is tuned.
-    pub max_bytes: u64,
-    /// Enlarge the buffer to twice of what the application reads in a round trip (dynamic right-sizing).
-    pub autotune: bool,
-}
-
 /// Dynamic right-sizing of the receive buffer (Linux: tcp_rcv_space_adjust): room for twice of what the
 /// application read in a round trip, and for as much again as that grew, twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,30 +270,6 @@ pub enum RightSizing {
     /// the round trip falls at once, and rises only with what comes when all is read.
     #[serde(rename = "linux-6.16")]
     Linux6_16,
-}
-
-/// How much unacknowledged and unsent data the sender holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SendBuffer {
-    /// Size before any tuning.
-    pub initial_bytes: u64,
-    /// Limit when tuned.
-    pub max_bytes: u64,
-    /// Keep it at twice the largest congestion window so far: space that was reported to the application
-    /// is not taken back (Linux: tcp_sndbuf_expand).
-    pub autotune: bool,
-}
-
-/// Why a configuration cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reason}")]
-pub struct ConfigError {
-    /// The field, as a dotted path.
-    pub field: &'static str,
-    /// What is allowed.
-    pub reason: &'static str,
 }
 
 impl Config {
@@ -254,86 +285,36 @@ impl Config {
 
     /// Refuses values with which a connection could not work. A [`super::Connection`] may be made
     /// only with a configuration that passes.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let rules = [
-            (
-                (256..=65_535).contains(&self.mtu_bytes),
-                "mtu_bytes",
-                "must lie between 256 and 65535",
-            ),
-            (
-                (1..=1000).contains(&self.initial_window_segments),
-                "initial_window_segments",
-                "must lie between 1 and 1000",
-            ),
-            (
-                self.initial_rto_ns >= Span::from_millis(1),
-                "initial_rto_ns",
-                "must be at least 1 ms",
-            ),
-            (self.min_rto_ns >= Span::from_millis(1), "min_rto_ns", "must be at least 1 ms"),
-            (
-                self.max_rto_ns >= self.min_rto_ns && self.max_rto_ns >= self.initial_rto_ns,
-                "max_rto_ns",
-                "must not be less than min_rto_ns and initial_rto_ns",
-            ),
-            (self.max_rto_ns <= Span::from_secs(3600), "max_rto_ns", "must be at most one hour"),
-            (self.delayed_ack.segments >= 1, "delayed_ack.segments", "must be at least 1"),
-            (
-                self.delayed_ack.min_ns <= self.delayed_ack.max_ns,
-                "delayed_ack.max_ns",
-                "must not be less than delayed_ack.min_ns",
-            ),
-            (
-                self.delayed_ack.max_ns <= Span::from_secs(1),
-                "delayed_ack.max_ns",
-                "must be at most one second",
-            ),
-            (
-                self.receive_window.initial_bytes >= 2 * u64::from(self.mtu_bytes),
-                "receive_window.initial_bytes",
-                "must be at least two packets",
-            ),
-            (
-                self.receive_window.buffer_bytes >= self.receive_window.initial_bytes,
-                "receive_window.buffer_bytes",
-                "must not be less than receive_window.initial_bytes",
-            ),
-            (
-                self.receive_window.max_bytes >= self.receive_window.buffer_bytes
-                    && self.receive_window.max_bytes <= 1 << 30,
-                "receive_window.max_bytes",
-                "must lie between receive_window.buffer_bytes and 1 GiB",
-            ),
-            (
-                self.send_buffer.initial_bytes >= 2 * u64::from(self.mtu_bytes),
-                "send_buffer.initial_bytes",
-                "must be at least two packets",
-            ),
-            (
-                self.send_buffer.max_bytes >= self.send_buffer.initial_bytes,
-                "send_buffer.max_bytes",
-                "must not be less than send_buffer.initial_bytes",
-            ),
-            (
-                self.ledbat.is_some() || self.controller.ledbat().is_none(),
-                "ledbat",
-                "must be given for a controller of the LEDBAT family",
-            ),
-            (
-                self.timestamps || !self.controller.needs_one_way_delay(),
-                "timestamps",
-                "must be on for a controller that goes by one-way delay",
-            ),
-            (self.tso_bytes <= 1 << 20, "tso_bytes", "must be at most 1 MiB"),
-            (self.syn_retries <= 100, "syn_retries", "must be at most 100"),
-            (self.data_retries <= 100, "data_retries", "must be at most 100"),
-        ];
-        match rules.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, field, reason)) => Err(ConfigError { field, reason }),
-            None => self.ledbat.as_ref().map_or(Ok(()), |ledbat| {
-                ledbat.check().map_err(|(field, reason)| ConfigError { field, reason })
-            }),
+    ///
+    /// # Errors
+    /// The first such value.
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.check_bounds()?;
+        if self.controller.ledbat().is_some() {
+            let controller = self.controller.name();
+            if self.ledbat.is_none() {
+                let allowed = format!("a table for the controller {controller}");
+                return Err(Refusal::new("ledbat", "null", allowed));
+            }
+            if !self.timestamps && self.controller.needs_one_way_delay() {
+                let allowed =
+                    format!("true, since the controller {controller} goes by one-way delay");
+                return Err(Refusal::new("timestamps", false, allowed));
+            }
         }
+        if let Some(ledbat) = &self.ledbat {
+            ledbat.check().map_err(|refusal| refusal.inside("ledbat"))?;
+        }
+        let two_packets = 2 * u64::from(self.mtu_bytes);
+        for (path, bytes) in [
+            ("receive_window.initial_bytes", self.receive_window.initial_bytes),
+            ("send_buffer.initial_bytes", self.send_buffer.initial_bytes),
+        ] {
+            if bytes < two_packets {
+                let allowed = format!("a size of at least two packets, {two_packets} B");
+                return Err(Refusal::new(path, bytes, allowed));
+            }
+        }
+        Ok(())
     }
 }

@@ -35,8 +35,7 @@ mod state;
 mod timestamp;
 
 pub use config::{
-    Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RightSizing, RtoFloor,
-    SendBuffer,
+    Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RightSizing, RtoFloor, SendBuffer,
 };
 pub use connection::{Connection, Outgoing};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};

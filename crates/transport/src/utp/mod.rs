@@ -93,9 +93,8 @@ mod syn_cookies;
 pub mod wire;
 
 pub use config::{
-    Backoff, Config, ConfigError, DelayedAck, IdleTimer, Ladder, LossDetection, PacketSize,
-    PathMtu, RttEstimator, SackPolicy, SearchBegin, SmallWindow, TimerRestart, WindowFill,
-    WindowPacket,
+    Backoff, Config, DelayedAck, IdleTimer, Ladder, LossDetection, PacketSize, PathMtu,
+    RttEstimator, SackPolicy, SearchBegin, SmallWindow, TimerRestart, WindowFill, WindowPacket,
 };
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Route};

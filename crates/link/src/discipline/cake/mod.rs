@@ -10,7 +10,6 @@ mod hash;
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
 use super::{Context, mix};
-use crate::refusal::{Refusal, require};
 use crate::{Cause, Framing};
 use cobalt::{Cobalt, CobaltParams};
 use flashcrowd_base::{Rate, Span, Time};
@@ -19,27 +18,36 @@ use serde::{Deserialize, Serialize};
 
 pub use ack_filter::AckFilter;
 
-/// CAKE: common applications kept enhanced.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Cake {
-    /// Rate of its shaper; without one it sends as fast as the link takes packets.
-    pub bandwidth_bps: Option<Rate>,
-    /// What its shaper takes packets for; if not given, what they are on this link.
-    pub framing: Option<Framing>,
-    /// CoDel's interval: a usual round-trip time. Its target is a twentieth of it.
-    pub rtt_ns: Span,
-    /// Flow isolation: between which flows and hosts the line is shared fairly.
-    pub isolation: Isolation,
-    /// Which acknowledgements are dropped when later ones wait behind them.
-    pub ack_filter: AckFilter,
-    /// The most bytes in all queues; if not given, what the shaper sends in four intervals and at
-    /// least 4 MiB, and without a shaper 10240 packets of `mtu_bytes`. Linux counts the memory that
-    /// packets take, here they count as on the wire.
-    pub memory_limit_bytes: Option<u64>,
-    /// Size of the longest packets.
-    pub mtu_bytes: u32,
+flashcrowd_base::settings! {
+    /// CAKE in its best-effort mode; the defaults are those of tc-cake(8).
+    pub struct Cake {
+        /// Rate of its shaper; "unlimited" for that of the link.
+        #[file("none" = "unlimited")]
+        pub bandwidth_bps: Option<Rate>,
+        /// How its shaper accounts for the size of a packet on the wire; "link" for what it is on this link.
+        #[file("none" = "link")]
+        pub framing: Option<Framing>,
+        /// CoDel's interval: a usual round-trip time. Its target is a twentieth of it.
+        ///
+        /// tc-cake(8) has 100 us ("datacentre") as its shortest.
+        #[min(Span::from_micros(100))]
+        #[max(Span::from_secs(600))]
+        pub rtt_ns: Span,
+        /// Flow isolation: between which flows and hosts the line is shared fairly.
+        pub isolation: Isolation,
+        /// Which acknowledgements are dropped when later ones wait behind them.
+        pub ack_filter: AckFilter,
+        /// The most bytes in all queues. "auto" is what the shaper sends in four intervals, at least 4 MiB; without a
+        /// shaper, 10240 packets of `mtu`.
+        ///
+        /// Linux counts the memory that packets take, here they count as on the wire.
+        #[at_least(mtu_bytes)]
+        #[file("none" = "auto")]
+        pub memory_limit_bytes: Option<u64>,
+        /// Size of the longest packets.
+        #[min(1)]
+        pub mtu_bytes: u32,
+    }
 }
 
 impl Default for Cake {
@@ -107,14 +115,6 @@ impl Isolation {
 }
 
 impl Cake {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        // tc-cake(8) has 100 us ("datacentre") as its shortest.
-        require(self.rtt_ns >= Span::from_micros(100), "rtt_ns", "must be at least 100 us")?;
-        require(self.mtu_bytes > 0, "mtu_bytes", "must be more than zero")?;
-        let room = self.memory_limit_bytes.is_none_or(|max| max >= u64::from(self.mtu_bytes));
-        require(room, "memory_limit_bytes", "must have room for a packet")
-    }
-
     fn cobalt_params(&self) -> CobaltParams {
         let target = self.rtt_ns / 20;
         let Some(rate) = self.bandwidth_bps else {
