@@ -27,9 +27,9 @@ __all__ = [
     "become_root_of_own",
     "build_info",
     "check_plan",
+    "check_settings",
     "client_profiles",
     "content_policies",
-    "controllers",
     "die_with_parent",
     "divide",
     "echo_times",
@@ -44,6 +44,7 @@ __all__ = [
     "plan_work",
     "polls_idle",
     "set_apart",
+    "settings_schema",
     "simulate",
     "swarm_waits",
     "tcp_profiles",
@@ -306,6 +307,12 @@ class PlanReader:
         `PlanError` if one of them is not a plan.
         """
 
+def settings_schema() -> str:
+    """The JSON Schema of what can be configured: `tables` by name, with references to `$defs`."""
+
+def check_settings(table: str, table_json: str) -> tuple[str, str] | None:
+    """What contradicts itself in such a table of a plan: its path, and what is allowed there."""
+
 def plan_schema() -> str:
     """The JSON Schema of plans, derived from the types that read them."""
 
@@ -349,9 +356,6 @@ class UtpFlow:
         """End at once."""
     def report(self) -> str | None:
         """How it stands (a JSON object); None before it starts."""
-
-def controllers() -> list[str]:
-    """The names of the congestion controllers."""
 
 def ledbat_tables() -> str:
     """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""

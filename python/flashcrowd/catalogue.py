@@ -18,7 +18,7 @@ from flashcrowd import _core
 from flashcrowd.engines.registry import ENGINES, here
 from flashcrowd.scenario import LINES, shipped
 from flashcrowd.scenario.descriptions import descriptions
-from flashcrowd.scenario.discipline import Discipline
+from flashcrowd.scenario.discipline import TABLES
 from flashcrowd.scenario.measures import Measures
 from flashcrowd.scenario.origin import DISKS, POLICIES
 from flashcrowd.scenario.queue import Queue
@@ -102,7 +102,7 @@ def _variants(definition: str) -> Callable[[], Entries]:
 def _queues() -> Entries:
     own = {f'"{example}"': "" for example in ("200 packets", "64 KiB", "unlimited")}
     plain = {", ".join(own): first_sentence(Queue.__doc__).split(":")[0] + "."}
-    return {**plain, **_tables(typing.get_args(Discipline))()}
+    return {**plain, **_tables(TABLES.values())()}
 
 
 def _tables(tables: Iterable[type[BaseModel]]) -> Callable[[], Entries]:

@@ -17,6 +17,7 @@ from flashcrowd.errors import StudyError
 from flashcrowd.scenario import LINES, Measures, paths, shipped
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.queue import DISCIPLINES
+from flashcrowd.scenario.stack import Stack
 from flashcrowd.study import Study
 from flashcrowd.study.brief import brief
 from flashcrowd.study.explain import NAME, every_key, find
@@ -155,7 +156,7 @@ def test_lists_are_those_of_the_engine_and_of_the_checks():
     assert found["stacks"] == list(json.loads(_core.tcp_profiles()))
     assert found["utp"] == list(json.loads(_core.utp_profiles()))
     assert found["clients"] == list(json.loads(_core.client_profiles()))
-    assert found["controllers"] == _core.controllers()
+    assert found["controllers"] == list(get_args(Stack.model_fields["controller"].annotation))
     assert found["queues"][1:] == list(DISCIPLINES)
     assert found["measures"] == list(Measures.model_fields)
     assert found["series"] == list(get_args(Sampled))

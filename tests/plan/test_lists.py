@@ -18,18 +18,14 @@ from flashcrowd import _core
 from flashcrowd.plan import format
 from flashcrowd.scenario import (
     arrivals,
-    discipline,
     impairments,
     origin,
-    profile,
     queue,
     swarm,
     upload_control,
     web,
 )
 from flashcrowd.scenario.measures import Sampled, Windowed
-from flashcrowd.scenario.stack import Stack
-from flashcrowd.scenario.utp import Utp
 from flashcrowd.scenario.workloads import Workload
 
 NO_WORD = "no-such-word"
@@ -91,24 +87,6 @@ QUEUES = {"drop-tail", *queue.DISCIPLINES}
 PYTHON: dict[str, set[str]] = {
     "measures.series.what": set(typing.get_args(Sampled)),
     "measures.windows.table": set(typing.get_args(Windowed)),
-    **{
-        f"stacks.{name}": field(Stack, name)
-        for name in ("ecn", "hystart", "nagle", "pacing", "reduction", "right_sizing", "rto_floor")
-    },
-    **{
-        f"utps.{name}": field(Utp, name)
-        for name in (
-            "backoff",
-            "hystart",
-            "idle_timer",
-            "nagle",
-            "pacing",
-            "rtt_estimator",
-            "small_window",
-            "timer_restart",
-            "window_packet",
-        )
-    },
     "workloads.kind": words(Workload),
     "workloads.reading.kind": words(web.ReadingTable),
     "workloads.disk.kind": words(origin.DiskTable),
@@ -126,38 +104,18 @@ PYTHON: dict[str, set[str]] = {
     "workloads.populations.departure.kind": words(swarm.DepartureTable),
     "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
     "network.cores.conditions.queue.kind": QUEUES,
-    "network.links.conditions.queue.kind": QUEUES,
-    "network.links.conditions.queue.isolation": field(discipline.Cake, "isolation"),
-    "network.links.conditions.queue.ack_filter": field(discipline.Cake, "ack_filter"),
     "network.links.conditions.jitter.shape": field(impairments.Jitter, "shape"),
-    "profiles.choker.first_round": field(profile.Choker, "first_round"),
-    "profiles.choker.free_slot": field(profile.Choker, "free_slot"),
-    "profiles.choker.leech": field(profile.Choker, "leech"),
-    "profiles.choker.seed": field(profile.Choker, "seed"),
-    "profiles.connections.candidates": field(profile.Connections, "candidates"),
-    "profiles.fast.suggest": field(profile.Fast, "suggest"),
-    "profiles.limiter.hand_over": field(profile.Limiter, "hand_over"),
-    "profiles.limiter.mixed_mode_algorithm": field(profile.Limiter, "mixed_mode_algorithm"),
-    "profiles.limiter.sharing": field(profile.Limiter, "sharing"),
-    "profiles.meter.start": field(profile.Meter, "start"),
-    "profiles.picker.begun": field(profile.Picker, "begun"),
-    "profiles.picker.order": field(profile.Picker, "order"),
-    "profiles.requests.interest": field(profile.Requests, "interest"),
-    "profiles.web_seeds.order": field(profile.WebSeeds, "order"),
 }
 
 LOWERED = {
     "network.cores.conditions.framing.kind": "names of framings are lowered to `plain` and `atm`",
     "network.links.conditions.framing.kind": "names of framings are lowered to `plain` and `atm`",
-    "stacks.controller": "Python asks the engine for its list",
-    "utps.controller": "Python asks the engine for its list",
     "network.cores.conditions.loss.model.kind": "`bursts` is lowered to `gilbert-elliott`",
-    "profiles.choker.slots": "a number is lowered to `fixed`",
-    "utps.packet_size": "tables with a `kind`, one of several",
-    "utps.path_mtu.begin": "inside of a table that is one of several",
-    "utps.window_fill": "a size is lowered to `exact`",
 }
 """Where a file has other words than a plan, and why."""
+
+DESCRIBED = ("stacks.", "utps.", "profiles.", "network.links.conditions.queue.")
+"""Tables whose words Python has from the engine's schema (`scenario/described.py`)."""
 
 
 def texts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -210,4 +168,4 @@ def test_the_types_of_a_plan_have_the_words_of_the_engine() -> None:
 
 
 def test_no_list_of_the_engine_is_forgotten() -> None:
-    assert set(RUST) == {*PYTHON, *LOWERED}
+    assert {name for name in RUST if not name.startswith(DESCRIBED)} == {*PYTHON, *LOWERED}

@@ -1,19 +1,16 @@
 """Queue disciplines: from a name or a table to the plan."""
 
 import json
-from pathlib import Path
-from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
+from flashcrowd import _core
 from flashcrowd.plan.conditions import lower_queue
 from flashcrowd.plan.format import Queue as QueueDict
 from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.queue import DISCIPLINES, Queue
-
-DEFAULTS = Path(__file__).parents[2] / "crates" / "link" / "tests" / "defaults.json"
 
 
 def queue_of(given: object) -> Queue | Discipline:
@@ -25,7 +22,6 @@ def lowered(given: object) -> QueueDict:
 
 
 def test_a_name_stands_for_the_table_of_that_kind():
-    assert tuple(it.model_fields["kind"].default for it in get_args(Discipline)) == DISCIPLINES
     for name in DISCIPLINES:
         made = queue_of(name)
         assert not isinstance(made, Queue)
@@ -34,7 +30,8 @@ def test_a_name_stands_for_the_table_of_that_kind():
 
 @pytest.mark.parametrize("name", DISCIPLINES)
 def test_a_name_has_the_defaults_of_the_engine(name: str):
-    assert lowered(name) == json.loads(DEFAULTS.read_text())[name]
+    default = json.loads(_core.settings_schema())["tables"][name]["default"]
+    assert lowered(name) == {"kind": name, **default}
     assert lowered({"kind": name}) == lowered(name)
 
 

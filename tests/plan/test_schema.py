@@ -102,7 +102,12 @@ def resolved(schema: Any) -> tuple[str, Any]:
     return name, schema
 
 
-ANNOTATIONS = {"description", "title", "default", "format"}
+ANNOTATIONS = {
+    *("description", "title", "default", "format"),
+    *("minimum", "exclusiveMinimum", "maximum", "atLeast"),
+    *("key", "unit", "none", "true", "false"),
+}
+"""What may stand beside a reference; the last line is for study files."""
 
 
 def validator(schema: Any) -> Draft202012Validator:

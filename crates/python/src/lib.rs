@@ -51,7 +51,8 @@ mod _core {
     use crate::plan_reader::PlanReader;
     #[pymodule_export]
     use crate::profiles::{
-        client_profiles, controllers, ledbat_tables, tcp_profiles, upload_controllers, utp_profiles,
+        check_settings, client_profiles, ledbat_tables, settings_schema, tcp_profiles,
+        upload_controllers, utp_profiles,
     };
     #[pymodule_export]
     use crate::simulate::{

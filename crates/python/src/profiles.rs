@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::faults::EngineFault;
+use crate::faults::{EngineFault, PlanError};
 
 /// TCP stacks: a JSON object from name to the resolved stack, as a plan takes it.
 #[pyfunction]
@@ -24,12 +24,6 @@ pub(crate) fn utp_profiles() -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn client_profiles() -> PyResult<String> {
     by_name(flashcrowd_swarm::profile::all(), |profile| &profile.name)
-}
-
-/// The names of the congestion controllers.
-#[pyfunction]
-pub(crate) fn controllers() -> Vec<&'static str> {
-    Kind::ALL.into_iter().map(Kind::name).collect()
 }
 
 /// Controllers of the LEDBAT family: a JSON object from name to the table that it ships with.
@@ -63,6 +57,21 @@ pub(crate) fn upload_controllers() -> PyResult<String> {
         list.push(json!({ "name": name, "about": about, "parameters": parameters }));
     }
     Ok(serde_json::Value::Array(list).to_string())
+}
+
+/// The JSON Schema of what can be configured: `tables` by name, with references to `$defs`.
+#[pyfunction]
+pub(crate) fn settings_schema() -> String {
+    flashcrowd_plan::settings_schema().to_string()
+}
+
+/// What contradicts itself in a table of that name (JSON, as a plan has it): the path in it, and what
+/// is allowed there. None if nothing does.
+#[pyfunction]
+pub(crate) fn check_settings(table: &str, table_json: &str) -> PyResult<Option<(String, String)>> {
+    let checked = flashcrowd_plan::check_settings(table, table_json)
+        .map_err(|error| PlanError::new_err(format!("{table}: {error}")))?;
+    Ok(checked.err().map(|refusal| (refusal.path, refusal.allowed)))
 }
 
 fn by_name<T: Serialize>(profiles: Vec<T>, name: impl Fn(&T) -> &String) -> PyResult<String> {

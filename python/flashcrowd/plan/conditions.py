@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import cast
 
 from flashcrowd.plan.format import Conditions, Jitter, Loss, LossModel
 from flashcrowd.plan.format import Framing as FramingDict
 from flashcrowd.plan.format import Queue as QueueDict
-from flashcrowd.scenario.discipline import CoDel, Discipline, FqCoDel, Pie, Red
+from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott
 from flashcrowd.scenario.impairments import Jitter as JitterTable
+from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.trace import Trace
 from flashcrowd.units import Rate
@@ -49,77 +50,11 @@ def lower_queue(queue: Queue | Discipline | None) -> QueueDict:
     if isinstance(queue, Queue):
         limit = queue.bytes.bytes if queue.bytes else None
         return {"kind": "drop-tail", "packets": queue.packets, "bytes": limit}
-    if isinstance(queue, CoDel):
-        return {"kind": "codel", "limit_packets": queue.limit, **_law(queue)}
-    if isinstance(queue, FqCoDel):
-        return {
-            "kind": "fq-codel",
-            "limit_packets": queue.limit,
-            "memory_limit_bytes": queue.memory_limit.bytes,
-            "flows": queue.flows,
-            "quantum_bytes": queue.quantum.bytes,
-            "drop_batch": queue.drop_batch,
-            **_law(queue),
-        }
-    if isinstance(queue, Pie):
-        return {
-            "kind": "pie",
-            "limit_packets": queue.limit,
-            "target_ns": queue.target.ns,
-            "update_ns": queue.update.ns,
-            "alpha_hz": queue.alpha,
-            "beta_hz": queue.beta,
-            "max_burst_ns": queue.max_burst.ns,
-            "mean_packet_bytes": queue.mean_packet.bytes,
-            "ecn": queue.ecn,
-            "most_marked": queue.most_marked.value,
-        }
-    if isinstance(queue, Red):
-        return {
-            "kind": "red",
-            "limit_packets": queue.limit,
-            "min_packets": queue.min,
-            "max_packets": queue.max,
-            "weight": queue.weight,
-            "max_probability": queue.max_probability.value,
-            "gentle": queue.gentle,
-            "mean_packet_bytes": queue.mean_packet.bytes,
-            "ecn": queue.ecn,
-        }
-    return {
-        "kind": "cake",
-        "bandwidth_bps": queue.bandwidth.bps if queue.bandwidth else None,
-        "framing": _framing(queue.framing) if queue.framing else None,
-        "rtt_ns": queue.rtt.ns,
-        "isolation": queue.isolation,
-        "ack_filter": queue.ack_filter,
-        "memory_limit_bytes": queue.memory_limit.bytes if queue.memory_limit else None,
-        "mtu_bytes": queue.mtu.bytes,
-    }
-
-
-class _Law(TypedDict):
-    target_ns: int
-    interval_ns: int
-    mtu_bytes: int
-    ecn: bool
-    ce_threshold_ns: int | None
-
-
-def _law(queue: CoDel | FqCoDel) -> _Law:
-    return {
-        "target_ns": queue.target.ns,
-        "interval_ns": queue.interval.ns,
-        "mtu_bytes": queue.mtu.bytes,
-        "ecn": queue.ecn,
-        "ce_threshold_ns": queue.ce_threshold.ns if queue.ce_threshold else None,
-    }
+    return cast("QueueDict", to_plan(queue))
 
 
 def _framing(framing: Framing) -> FramingDict:
-    if framing.atm:
-        return {"kind": "atm", "encapsulation_bytes": framing.overhead.bytes}
-    return {"kind": "plain", "overhead_bytes": framing.overhead.bytes}
+    return cast("FramingDict", framing.to_plan())
 
 
 def _jitter(jitter: JitterTable | None) -> Jitter | None:

@@ -117,10 +117,11 @@ def at_most_all(value: Share) -> Share:
 
 @dataclass(frozen=True)
 class Within:
-    """Quantities between two others, both included."""
+    """Quantities between bounds: `ge` and `le` are included, `gt` is not."""
 
-    low: Quantity
-    high: Quantity
+    ge: Quantity | None = None
+    le: Quantity | None = None
+    gt: Quantity | None = None
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -129,13 +130,21 @@ class Within:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def _checked(self, value: Any) -> Any:
-        if not self.low <= value <= self.high:
+        if not self.holds(value):
             raise UnitError(f"{value.noun} {self.phrase()}")
         return value
 
+    def holds(self, value: Any) -> bool:
+        """Whether a quantity lies between the bounds."""
+        above = self.gt is None or value > self.gt
+        return above and not (self.ge and value < self.ge) and not (self.le and value > self.le)
+
     def phrase(self) -> str:
         """What is allowed, after the noun."""
-        return f"between {self.low} and {self.high}"
+        if self.ge is not None and self.le is not None:
+            return f"between {self.ge} and {self.le}"
+        words = {"at least": self.ge, "more than": self.gt, "at most": self.le}
+        return "of " + " and ".join(f"{word} {it}" for word, it in words.items() if it is not None)
 
 
 def within(low: QuantityT, high: QuantityT) -> Within:

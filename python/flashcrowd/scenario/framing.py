@@ -76,6 +76,12 @@ class Framing:
         framed = packet + self.overhead.bytes
         return -(-framed // 48) * 53 if self.atm else framed
 
+    def to_plan(self) -> dict[str, Any]:
+        """As a plan has it."""
+        if self.atm:
+            return {"kind": "atm", "encapsulation_bytes": self.overhead.bytes}
+        return {"kind": "plain", "overhead_bytes": self.overhead.bytes}
+
     def __str__(self) -> str:
         return f"atm {self.overhead}" if self.atm else str(self.overhead)
 

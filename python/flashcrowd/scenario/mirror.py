@@ -2,8 +2,8 @@
 
 A plan has SI numbers in keys that end in their unit (`min_rto_ns`, `mtu_bytes`, `upload_bps`); a
 file has texts with units in keys without (`min_rto = "200 ms"`). The type of a field says which
-ending it has; a field whose key in the plan differs otherwise names that key as its serialisation
-alias.
+ending it has; a field whose key in the plan differs otherwise has a `PlanKey`, or an alias that
+files and plans share.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Annotated, Any
 
@@ -32,6 +33,13 @@ class Mirror:
     from_plan: Callable[[Any], Any]
 
 
+@dataclass(frozen=True)
+class PlanKey:
+    """On a field: its key in the plan."""
+
+    key: str
+
+
 def _mirror(info: FieldInfo) -> Mirror | None:
     return next((item for item in info.metadata if isinstance(item, Mirror)), None)
 
@@ -49,7 +57,8 @@ def kind_of(annotation: Any) -> Any:
 
 def plan_key(name: str, info: FieldInfo) -> str:
     """The key of a field in the plan."""
-    return info.serialization_alias or name + _ENDINGS.get(kind_of(info.annotation), "")
+    said = next((item.key for item in info.metadata if isinstance(item, PlanKey)), None)
+    return said or info.serialization_alias or name + _ENDINGS.get(kind_of(info.annotation), "")
 
 
 def plain(value: Any) -> Any:
@@ -58,6 +67,8 @@ def plain(value: Any) -> Any:
         return to_plan(value)
     if isinstance(value, Quantity):
         return int(value.amount) if value.whole else float(value.amount)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
     return value
 
 
@@ -73,7 +84,8 @@ def _crossings(model: type[BaseModel]) -> tuple[tuple[str, str, Callable[[Any], 
 
 def to_plan(model: BaseModel) -> dict[str, Any]:
     """A table as the plan has it, all but its `base`."""
-    return {key: cross(getattr(model, name)) for name, key, cross in _crossings(type(model))}
+    values = ((key, getattr(model, name), cross) for name, key, cross in _crossings(type(model)))
+    return {key: None if value is None else cross(value) for key, value, cross in values}
 
 
 def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +95,7 @@ def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
     for key, value in given.items():
         name, info = fields.get(key, (key, None))
         if key != "name":
-            made[name] = _written(info, value) if info else value
+            made[name] = written(info, value) if info else value
     return made
 
 
@@ -92,14 +104,19 @@ def tables_from_plan(model: type[BaseModel], plain: str) -> dict[str, dict[str, 
     return {name: from_plan(model, given) for name, given in json.loads(plain).items()}
 
 
-def _written(info: FieldInfo, value: Any) -> Any:
+def written(info: FieldInfo, value: Any) -> Any:
+    """A value of a plan as a file would write it."""
     mirror, kind = _mirror(info), kind_of(info.annotation)
-    if mirror:
-        return mirror.from_plan(value)
     if value is None:
         return "none"
+    if mirror:
+        return mirror.from_plan(value)
+    if isinstance(value, list):
+        (item,) = typing.get_args(kind)
+        return [written(FieldInfo.from_annotation(item), each) for each in value]
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return from_plan(kind, value)
     if isinstance(kind, type) and issubclass(kind, Quantity):
-        return str(kind.of(value))
+        # A number of a plan is the nearest to what a person wrote, and reads like it.
+        return str(kind.of(Fraction(str(value))))
     return value

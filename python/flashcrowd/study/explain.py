@@ -323,7 +323,8 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> Any:
         limits = [it for it in metadata if isinstance(it, Within)]
         text: Quantity = annotation(annotation.example)
         for it in limits:
-            text = text if it.low <= text <= it.high else it.high  # type: ignore[assignment]
+            bound = it.le or it.ge or it.gt
+            text = text if it.holds(text) or bound is None else bound  # type: ignore[assignment]
         return text
     if annotation is str:
         texts = [it.examples for it in metadata if isinstance(it, FieldInfo) and it.examples]
