@@ -51,8 +51,10 @@ def bounds(schema: dict[str, Any], value: Any, path: Path = ()) -> Iterator[tupl
     schema = resolved(schema)
     if isinstance(value, int | float):
         for kind in BEYOND:
-            # An unsigned number refuses what is below zero by its type.
-            if kind in schema and (schema["type"] == "number" or schema[kind] != 0):
+            # A type refuses by itself what it cannot hold.
+            held = {("minimum", 0)}
+            held |= {("maximum", 65_535)} if schema.get("format") == "uint16" else set()
+            if kind in schema and (schema["type"] == "number" or (kind, schema[kind]) not in held):
                 yield path, kind, schema[kind]
     for variant in [schema, *schema.get("oneOf", ())]:
         for key, inner in variant.get("properties", {}).items():
