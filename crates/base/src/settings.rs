@@ -191,6 +191,7 @@ macro_rules! settings {
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macro makes public tables")]
 mod tests {
     use super::*;
 
