@@ -329,7 +329,7 @@ def test_each_name_of_a_template_or_a_study_is_listed_once():
 @pytest.mark.parametrize("line", ["modem 56k", "ADSL 1/8", "LAN 1000"])
 def test_pings_of_the_background_template_count_while_the_backup_is_alone(here: Path, line: str):
     assert status("init", "s.toml", "--template", "background", "--line", line) == 0
-    scenario = Study.load("s.toml").scenario
+    scenario: Any = Study.load("s.toml").scenario
     windows, upload = scenario.measures.windows, scenario.workloads["upload"]
     backup = scenario.workloads["backup"]
     assert backup.start.seconds + backup.spread.seconds < windows["pings"].begin.seconds

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd import undelivered
+from flashcrowd import _core, undelivered
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Client:
 
 
 def of(*clients: Client, now_s: float = 10.0, outcome: str = "completed") -> tuple[str, str]:
-    lines = undelivered.of_clients("mirror", clients, now_s, outcome)
-    return undelivered.outcome(lines, outcome, "why" if outcome == "horizon" else "")
+    lines = list(undelivered.of_clients("mirror", clients, now_s, outcome))
+    return _core.with_undelivered(outcome, "why" if outcome == "horizon" else "", lines)
 
 
 def test_who_lost_the_connection_is_counted() -> None:
