@@ -362,7 +362,7 @@ def test_what_is_favoured_is_a_controller(words: list[str], control: str, tmp_pa
     ("words", "says"),
     [
         (["transmission://me:geheim@127.0.0.1:1"], "--password-file"),
-        (["transmission://127.0.0.1:1"], "nobody listens there"),
+        (["transmission://127.0.0.1:1"], "refused: no program listens at 127.0.0.1:1; is Transm"),
         (["vuze://127.0.0.1:1"], "knows the clients"),
         (["deluge+https://127.0.0.1:1"], "is not HTTP"),
         (["transmission://127.0.0.1:1", "--control", "fast"], "--control fast"),

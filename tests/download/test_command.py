@@ -126,11 +126,12 @@ def test_a_server_that_fails_is_status_1_and_the_next_call_is_named(tmp_path, mo
     assert err.endswith("What came is kept. Go on with: flashcrowd fetch http://host/x\n")
 
 
-def test_nobody_there_is_status_1(tmp_path, capsys):
+def test_a_refused_connection_is_status_1(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert status(f"http://127.0.0.1:{port}/x", "-o", str(tmp_path / "x"), "--tries", "1") == 1
-    assert "nobody listens there (once); try again later" in capsys.readouterr().err
+    says = f"connection refused: no program listens at 127.0.0.1:{port} (once); try again later"
+    assert says in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

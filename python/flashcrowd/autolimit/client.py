@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 class Gone(Exception):
-    """No usable answer this time: nobody listens, too late, cut off, garbage, a server's error."""
+    """No usable answer this time: refused, too late, cut off, garbage, a server's error."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashcrowd.autolimit.client import Gone
-from flashcrowd.download.connection import Connection
+from flashcrowd.download.connection import Connection, refused
 from flashcrowd.download.errors import Broken, Cut
 from flashcrowd.download.framing import End, body, framing
 from flashcrowd.download.head import read_head
@@ -216,6 +216,8 @@ def dial(host: str, port: int, ends: float) -> socket.socket:
             return link
         except OSError as error:
             link.close()
+            if isinstance(error, ConnectionRefusedError):
+                error = ConnectionRefusedError(error.errno, refused(host, port))
             last = error
         except BaseException:
             link.close()
@@ -236,8 +238,6 @@ def reason(error: BaseException) -> str:
     """An error in few words."""
     if isinstance(error, TimeoutError):
         return LATE
-    if isinstance(error, ConnectionRefusedError):
-        return "nobody listens there"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     if isinstance(error, ssl.SSLError):

@@ -168,8 +168,16 @@ def _dial(url: str) -> socket.socket:
         raise Broken("no connection in time") from None
     except UnicodeError:
         raise Unusable(f"{url}: is no address (no host has such a name)") from None
+    except ConnectionRefusedError as error:
+        raise Broken(refused(host(url), origin(url)[2])) from error
     except OSError as error:
         raise _broken(error) from error
+
+
+def refused(host: str, port: int) -> str:
+    """Why there is no connection, in words, if a host refuses one."""
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"connection refused: no program listens at {place}"
 
 
 def _tunnel(link: socket.socket | Nested, url: str, proxy: str, timeout_s: float) -> None:
@@ -242,8 +250,6 @@ def _broken(error: OSError) -> Broken:
     """An error of a connection in few words."""
     if isinstance(error, TimeoutError):
         return Broken(LATE)
-    if isinstance(error, ConnectionRefusedError):
-        return Broken("nobody listens there")
     if isinstance(error, socket.gaierror):
         return Broken("no such host, by the name service")
     if isinstance(error, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError):
