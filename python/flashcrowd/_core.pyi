@@ -121,9 +121,10 @@ class UploadController:
         uploaded: int,
         downloaded: int,
         limit_bps: int | None = None,
+        ceiling_bps: int | None = None,
         sent: int | None = None,
     ) -> None:
-        """The client's counters of payload in bytes, and the limit in force.
+        """The client's counters of payload in bytes, the limit in force, and the highest allowed.
 
         `sent` is what its host sent, with headers and everything else, where that is known.
         """

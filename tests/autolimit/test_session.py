@@ -340,3 +340,33 @@ def test_one_client_has_one_file_whatever_its_host_is_called(
             Memory(place)
     Memory("transmission://127.0.0.11:9091").close()
     held.close()
+
+
+@pytest.mark.parametrize(("user", "line"), [(40_000, None), (None, 40_000), (90_000, 40_000)])
+@pytest.mark.parametrize("control", ["autolimit", "autolimit-delay"])
+def test_at_a_limit_of_the_user_without_delay_there_is_nothing_to_find(
+    user: int | None, line: int | None, control: str
+) -> None:
+    """A client that sends what its limit allows, on a line on which nothing waits."""
+    setting = Setting(user, {"limit": user})
+    uploaded = 0
+    session = Session(
+        0, Reading(0, 0, setting, False), control=control, reflectors=4,
+        rounded=int, line=line, waits=False,
+    )  # fmt: skip
+    limits: list[int | None] = []
+    for second in range(60):
+        now = (second + 1) * SECOND
+        order = session.order(now)
+        if order is not None:
+            setting = Setting(user if order.limit is None else order.limit, {"limit": user})
+        uploaded += setting.limit or 500_000
+        session.on_said(now, Said(Reading(uploaded, 0, setting, False), order is not None), order)
+        while session.probe(now) is not None:
+            session.on_answer(now, second % 4, 20_000_000)
+        limits.append(setting.limit)
+    assert set(limits[30:]) == {40_000}
+    status = session.status()
+    assert (status.phase, status.reason, status.queue) == (
+        "holding", "your own limit is below what autolimit would set", "no added delay",
+    )  # fmt: skip

@@ -7,9 +7,11 @@ import pytest
 
 from flashcrowd import traps
 from flashcrowd.cli import main
+from flashcrowd.study import Study
+from flashcrowd.study.runner import run
 from flashcrowd.traps import outcome, trap, words
 from flashcrowd.traps.seen import Seen
-from flashcrowd.traps.trap import CONTROL, SHARES
+from flashcrowd.traps.trap import CONTROL, REFLECTORS, SHARES
 
 
 @pytest.mark.parametrize("name", traps.names())
@@ -101,3 +103,19 @@ def test_what_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
             main(["traps", *words_])
         assert ended.value.code == 2
         assert "there are" in capsys.readouterr().err
+
+
+def test_a_start_behind_a_queue_of_the_client_finds_the_line(tmp_path: Path) -> None:
+    """The client has uploaded without a limit for up to 20 s, and the modem's queue is full."""
+    one = trap.load("only-uploads")
+    control = {"name": "autolimit-delay", "reflector": list(REFLECTORS), "start_spread": "20 s"}
+    document = {**one.document, "sweep": {CONTROL: [control]}}
+    place = trap.HOME / f"{one.name}.toml"
+    study = Study.from_dict(document, place=str(place), directory=trap.HOME, repeats=8)
+    rows = run(study, out=tmp_path, jobs=2).control
+    runs, times, limits = (rows[name].to_numpy() for name in ("run", "t_s", "limit_bps"))
+    for each in range(8):
+        since = times[runs == each] - times[runs == each][0]
+        found = limits[runs == each][(since >= 30) & (since < 60)] / 8e3
+        # The line has 125 kB/s, and the share is 0.4 of it.
+        assert np.median(found) > 30, f"run {each}"

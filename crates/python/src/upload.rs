@@ -53,17 +53,20 @@ impl UploadController {
         self.with(|control| control.on_answer(Time::from_nanos(now_ns), &answer))
     }
 
-    /// The client's counters of payload in bytes, what its host sent with headers (if known), and the limit in force.
-    #[pyo3(signature = (now_ns, uploaded, downloaded, limit_bps = None, sent = None))]
+    /// The client's counters of payload in bytes, the limit in force, the highest that there can be, and what its host sent with
+    /// headers, if known.
+    #[pyo3(signature = (now_ns, uploaded, downloaded, limit_bps = None, ceiling_bps = None, sent = None))]
     fn on_rates(
         &self,
         now_ns: u64,
         uploaded: u64,
         downloaded: u64,
         limit_bps: Option<u64>,
+        ceiling_bps: Option<u64>,
         sent: Option<u64>,
     ) -> PyResult<()> {
-        let rates = Rates { uploaded, downloaded, sent, limit: limit(limit_bps) };
+        let (limit, ceiling) = (limit(limit_bps), limit(ceiling_bps));
+        let rates = Rates { uploaded, downloaded, sent, limit, ceiling };
         self.with(|control| control.on_rates(Time::from_nanos(now_ns), &rates))
     }
 

@@ -33,6 +33,8 @@ pub struct Rates {
     pub sent: Option<u64>,
     /// The limit in force, as the client rounded it.
     pub limit: Limit,
+    /// The highest limit that the client can get: its user's own. The driver sets no higher one.
+    pub ceiling: Limit,
 }
 
 /// What happens to the line or to the client besides.

@@ -14,7 +14,7 @@ enum Input {
     /// Time passes, or steps back.
     Wait(i64),
     Answer(usize, Option<u64>),
-    Rates(u64, u64, Option<u64>),
+    Rates(u64, u64, Option<u64>, Option<f64>),
     Event(u8),
     Poll,
 }
@@ -34,7 +34,8 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         4 => millis.prop_map(Input::Wait),
         4 => (0usize..6, rtt).prop_map(|(reflector, rtt)| Input::Answer(reflector, rtt)),
-        3 => (bytes(), bytes(), proptest::option::of(bytes())).prop_map(|(u, d, s)| Input::Rates(u, d, s)),
+        3 => (bytes(), bytes(), proptest::option::of(bytes()), proptest::option::of(0.0..1e7))
+            .prop_map(|(u, d, s, c)| Input::Rates(u, d, s, c)),
         1 => (0u8..4).prop_map(Input::Event),
         4 => Just(Input::Poll),
     ]
@@ -78,8 +79,10 @@ fn drive(
                 let rtt = rtt.map(Span::from_nanos);
                 control.on_answer(now, &Answer { reflector, rtt });
             }
-            Input::Rates(uploaded, downloaded, sent) => {
-                let rates = Rates { uploaded, downloaded, sent, limit: control.limit() };
+            Input::Rates(uploaded, downloaded, sent, ceiling) => {
+                let limit = control.limit();
+                let ceiling = ceiling.map_or(Limit::Unlimited, Limit::from_bytes_per_second);
+                let rates = Rates { uploaded, downloaded, sent, limit, ceiling };
                 control.on_rates(now, &rates);
             }
             Input::Event(which) => {

@@ -125,7 +125,7 @@ fn traps() -> Vec<Scenario> {
 }
 
 fn row(table: &mut String, name: &str, outcome: &Outcome, pair: bool) {
-    let Outcome { upload, worst, download, standing, half, p95, changes, share } = outcome;
+    let Outcome { upload, worst, download, standing, half, p95, changes, share, .. } = outcome;
     let down = download.map_or("   -".to_owned(), |part| format!("{part:4.2}"));
     let share = if pair { format!("  share {share:4.2}") } else { String::new() };
     let line = format!(
@@ -206,4 +206,75 @@ fn controllers_stand_in_the_order_that_their_rules_give() {
     let download = |outcome: &Outcome| outcome.download.unwrap();
     assert!(download(&ours) > download(&mimd) && download(&mimd) > download(&none), "{mimd:?}");
     assert!(ours.upload > aimd.upload && mimd.upload > aimd.upload, "{ours:?} {aimd:?}");
+}
+
+/// The limit of a controller in each second, in kB/s, and why, on a line of 125 kB/s that only uploads.
+fn limits(name: &str, scenario: Scenario) -> Vec<(f64, &'static str)> {
+    let control = UploadControl::named(name).unwrap();
+    let only_uploads = Scenario { download: |_| false, ..scenario };
+    let found = run(&only_uploads, &Pilot::Control(&control)).limits;
+    found.into_iter().map(|(limit, reason)| (limit / 1e3, reason)).collect()
+}
+
+/// The median: a controller rests now and then.
+fn middle(found: &[(f64, &str)]) -> f64 {
+    let mut limits: Vec<f64> = found.iter().map(|it| it.0).collect();
+    limits.sort_by(f64::total_cmp);
+    limits[limits.len() / 2]
+}
+
+const OWN: &str = "your own limit is below what autolimit would set";
+
+/// Where there is nothing to find, nothing is lowered: not to measure, and not for a capacity that nobody has seen.
+#[test]
+fn a_limit_of_the_user_that_does_no_harm_is_left_and_named() {
+    let low = Scenario { ceiling: |_| 20e3, ..Scenario::default() };
+    let high = Scenario { ceiling: |_| 40e3, ..Scenario::default() };
+    for (name, own, scenario) in [
+        ("autolimit", 20.0, low.clone()),
+        ("autolimit", 40.0, high.clone()),
+        ("autolimit-delay", 20.0, low),
+        ("autolimit-delay", 40.0, high),
+    ] {
+        let found = limits(name, scenario);
+        assert!(found[30..].iter().all(|it| *it == (own, OWN)), "{name} at {own}: {found:?}");
+    }
+}
+
+#[test]
+fn a_limit_of_the_user_above_the_share_does_not_hide_the_capacity() {
+    for ceiling in [(|_| 60e3) as fn(f64) -> f64, |_| 90e3, |_| 150e3] {
+        let found = limits("autolimit-delay", Scenario { ceiling, ..Scenario::default() });
+        assert!(found[40..].iter().all(|(limit, _)| *limit < 60.0), "{found:?}");
+        let share = middle(&found[40..]);
+        assert!((40.0..56.0).contains(&share), "{share} below {} kB/s", ceiling(0.0) / 1e3);
+    }
+}
+
+#[test]
+fn a_limit_of_the_user_that_is_lifted_is_searched_beyond_and_a_new_one_holds() {
+    let until_150 = |t: f64| if t < 150.0 { 30e3 } else { f64::INFINITY };
+    let from_150 = |t: f64| if t < 150.0 { f64::INFINITY } else { 30e3 };
+    for (name, wanted) in [("autolimit", 80.0..140.0), ("autolimit-delay", 40.0..56.0)] {
+        let lifted = limits(name, Scenario { ceiling: until_150, ..Scenario::default() });
+        assert_eq!(lifted[149].0, 30.0);
+        assert!(wanted.contains(&middle(&lifted[220..])), "{lifted:?}");
+        let lowered = limits(name, Scenario { ceiling: from_150, ..Scenario::default() });
+        assert!(middle(&lowered[100..150]) > 40.0);
+        assert!(lowered[151..].iter().all(|it| it.0 <= 30.0));
+        assert_eq!(lowered.last(), Some(&(30.0, OWN)));
+    }
+}
+
+/// A client that uploads when its controller starts has filled the queue: what drains then is no line that is busy with 4 kB/s.
+#[test]
+fn a_queue_from_before_the_start_is_no_small_capacity() {
+    for tenth in 0..40 {
+        let starts = 10.0 + f64::from(tenth) / 10.0;
+        for name in ["autolimit", "autolimit-delay"] {
+            let found = limits(name, Scenario { starts, ..Scenario::default() });
+            let after = &found[starts as usize + 30..][..30];
+            assert!(middle(after) > 30.0, "{name} at {starts}: {after:?}");
+        }
+    }
 }

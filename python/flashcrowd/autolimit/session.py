@@ -258,11 +258,15 @@ class Session:
             self._blind = self._mute = True
             self.remarks.append("no probe is answered: only watching, with your own limit")
 
+    @property
+    def _ceiling(self) -> int | None:
+        """The highest limit that a person allows: the client's own, or the rate of the line."""
+        return _least(self._line, self.user.limit)
+
     def _wanted(self) -> int | None:
         bps = None if self._idle else self._control.limit_bps
-        limits = [self._line, self.user.limit, None if bps is None else max(bps // 8, 1)]
-        known = [limit for limit in limits if limit is not None]
-        return min(*known, MOST) if known else None
+        wanted = _least(self._ceiling, None if bps is None else max(bps // 8, 1))
+        return None if wanted is None else min(wanted, MOST)
 
     def _take(self, now: int, reading: Reading) -> None:
         if self._counted and (
@@ -276,8 +280,8 @@ class Session:
         if self._idle and (self._rates()[0] or 0.0) >= LEAST:
             self._idle = False
         if self.active:
-            limit = _bps(reading.setting.limit)
-            self._control.on_rates(now, reading.uploaded, reading.downloaded, limit)
+            limit, ceiling = _bps(reading.setting.limit), _bps(self._ceiling)
+            self._control.on_rates(now, reading.uploaded, reading.downloaded, limit, ceiling)
 
     def _rates(self) -> tuple[float | None, float | None]:
         if len(self._counted) < 2:
@@ -287,6 +291,10 @@ class Session:
         if span <= 0:
             return None, None
         return (last[1] - first[1]) / span, (last[2] - first[2]) / span
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _bps(limit: int | None) -> int | None:

@@ -41,6 +41,13 @@ const SWING: f64 = 0.3;
 /// Of the capacity while the upload rests: a queue drains at the other half, and peers still get something.
 const REST: f64 = 0.5;
 
+/// While an upload rests that has a share of the line, a smaller part of the probes wait. If as many wait, it is not for us.
+const CROWDED: f64 = 0.6;
+
+/// A share that was found below this limit, in bytes per second, is checked: most lines have more, and a download whose queue never
+/// runs empty makes probes wait as well.
+const DOUBTED: f64 = 4.0 * FIRST;
+
 /// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling; later, by as many
 /// again at most, if the delay rose first, as what stood in the sockets came to the modem.
 const MAX_DRAIN: usize = 5;
@@ -69,6 +76,9 @@ const LONGEST_REFRESH: Span = Span::from_secs(300);
 
 /// How long the first one beside a download holds, for which there is time for half a cycle only.
 const FIRST_REFRESH: Span = Span::from_secs(30);
+
+/// The client is at the limit of its user, and a higher one would do no harm: there is nothing to find.
+const OWN: State = State::new(Phase::Holding, "your own limit is below what autolimit would set");
 
 /// A delay that may be ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,6 +137,8 @@ pub(crate) struct Control {
     patience: u32,
     successes: u32,
     limit: f64,
+    /// The highest limit that there can be: the user's own, in bytes per second.
+    ceiling: f64,
     state: State,
 }
 
@@ -149,6 +161,7 @@ impl Control {
             successes: 0,
             found: false,
             limit: FIRST,
+            ceiling: f64::INFINITY,
             state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
         }
     }
@@ -160,8 +173,20 @@ impl Control {
         Control { senses, reserve, ..Control::new(&Autolimit::default(), setup) }
     }
 
+    fn set(&mut self, limit: f64) {
+        self.limit = bounded(limit).min(self.ceiling);
+    }
+
+    /// The client has the limit of its user.
+    fn at_ceiling(&self) -> bool {
+        self.limit >= self.ceiling
+    }
+
     fn judge(&mut self, now: Time, window: Window) {
         let sensed = match window {
+            Window::Heard(sensed) if self.misled(&sensed) => {
+                return self.relearn("a queue drained; measuring the idle delay again");
+            }
             Window::Heard(sensed) => sensed,
             Window::Silent => {
                 self.state = State::new(Phase::Waiting, "no answers: the limit stays");
@@ -169,7 +194,7 @@ impl Control {
             }
             Window::Back(outage) => {
                 if outage {
-                    self.limit = bounded(0.7 * self.limit);
+                    self.set(0.7 * self.limit);
                     self.good = self.good.min(self.limit);
                 }
                 self.again();
@@ -184,6 +209,12 @@ impl Control {
             Mode::Rest { windows, suspect } => self.rest(now, &sensed, windows + 1, suspect),
             _ => self.control(now, &sensed),
         }
+    }
+
+    /// More than half of the least round trip was a queue, of ours from before the start or of others: what was learnt above it is wrong.
+    fn misled(&self, sensed: &Sensed) -> bool {
+        let first = !self.found && matches!(self.mode, Mode::Rest { suspect: None, .. });
+        !first && sensed.fell > QUEUE.max(self.senses.base())
     }
 
     /// The same mode from its beginning: what was heard so far is not to be believed.
@@ -208,9 +239,19 @@ impl Control {
         if windows < CYCLE { bound.max(SWING * self.reference.mean) } else { bound }
     }
 
+    /// All is learnt again, from the limit that did no harm so far.
+    fn relearn(&mut self, reason: &'static str) {
+        (self.bad, self.found, self.patience) = (None, false, PATIENCE);
+        self.line = Occupancy::default();
+        if let Some(reserve) = &mut self.reserve {
+            reserve.forget();
+        }
+        self.lower(None, reason);
+    }
+
     fn lower(&mut self, suspect: Option<Suspect>, reason: &'static str) {
         let used = suspect.map_or(self.good, |suspect| suspect.upload.min(self.good));
-        self.limit = bounded(REST * used);
+        self.set(REST * used.min(self.ceiling));
         let (last, peak) = (f64::INFINITY, 0.0);
         self.mode = Mode::Drain { windows: 0, risen: 0, last, peak, suspect };
         self.state = State::new(Phase::Draining, reason);
@@ -252,13 +293,19 @@ impl Control {
         };
     }
 
+    /// More probes of the last windows waited than would for an upload that has a share of the line.
+    fn crowded(&self, windows: usize) -> bool {
+        let (waited, answers) = self.senses.waited(self.idle + QUEUE, windows);
+        waited as f64 > CROWDED * answers as f64
+    }
+
     /// The limit that leaves a part of the line free, if that is wanted and the capacity is known.
     fn share(&self) -> Option<f64> {
         self.reserve.and_then(|reserve| reserve.limit())
     }
 
     fn hold(&mut self, left: u32) {
-        self.limit = bounded(match self.share() {
+        self.set(match self.share() {
             Some(share) if self.shared => share.min(self.good),
             Some(share) => share,
             None => self.good,
@@ -268,11 +315,19 @@ impl Control {
 
     /// The upload rests: what stands now is not ours.
     fn rest(&mut self, now: Time, sensed: &Sensed, windows: usize, suspect: Option<Suspect>) {
-        let shared = sensed.standing > QUEUE;
-        // Without a queue of somebody else's one window tells all.
-        let enough = if self.found { CYCLE - 1 } else { CYCLE / 2 };
-        if windows < if shared { enough } else { 1 } {
-            self.mode = Mode::Rest { windows, suspect };
+        // What a queue that never runs empty adds is a part of the least delay. But it varies.
+        let varies = self.found && self.reserve.is_some() && self.crowded(windows);
+        let shared = sensed.standing > QUEUE || varies;
+        let enough = match (shared, self.found) {
+            (true, true) => CYCLE - 1,
+            // Without a queue of somebody else's one window tells all.
+            (false, true) if self.reserve.is_none() => 1,
+            // In the second one each reflector answers again, and the bases show whether a queue drains.
+            _ => 2,
+        };
+        let drains = !self.found && sensed.fell > QUEUE;
+        if windows < enough || drains {
+            self.mode = Mode::Rest { windows: if drains { 0 } else { windows }, suspect };
             return;
         }
         let mean = self.senses.mean(windows).unwrap_or(sensed.standing);
@@ -294,6 +349,11 @@ impl Control {
             if shared && self.found {
                 // Others are harmed by less than before. What did no harm is the limit under which the reference was taken.
                 self.good = self.good.min(rested);
+            }
+            if let Some(reserve) = self.reserve.as_mut().filter(|_| varies) {
+                // Probes waited, but not for us: they told nothing of the uplink.
+                reserve.forget();
+                self.found = false;
             }
         }
         // Half of what was added is gone: it went with our upload, so it was ours.
@@ -322,7 +382,7 @@ impl Control {
             if let Some(suspect) = suspect {
                 // It was innocent, as far as it was used: the next limit is twice as high, as in the search that was interrupted.
                 self.good = self.good.max(bounded(suspect.used * DOUBLE / SEARCH));
-            } else {
+            } else if !shared {
                 self.idle = self.senses.peak(1);
             }
             self.state = state(Phase::Raising, "idle delay measured, searching for the limit");
@@ -344,7 +404,7 @@ impl Control {
             return self.more(self.state);
         }
         let used = sensed.latest.unwrap_or(0.0) >= BOUND * self.good;
-        self.limit = bounded(if used { DOUBLE * self.good } else { self.good });
+        self.set(if used { DOUBLE * self.good } else { self.good });
         self.mode = Mode::Search;
     }
 
@@ -420,7 +480,7 @@ impl Control {
             return;
         }
         if let Some(reserve) = self.reserve.as_mut().filter(|_| !self.shared && added <= QUEUE) {
-            let waited = self.senses.waited(self.idle + QUEUE);
+            let waited = self.senses.waited(self.idle + QUEUE, 1);
             reserve.note(sensed.latest.unwrap_or(upload), waited);
         }
         match self.mode {
@@ -428,21 +488,36 @@ impl Control {
                 // Behind a queue that stands all wait, whoever made it: nothing is learnt of the line.
                 let max = if added > QUEUE { SEARCH } else { DOUBLE };
                 if added <= QUEUE {
-                    self.line.note(latest, self.senses.waited(self.idle + QUEUE));
+                    self.line.note(latest, self.senses.waited(self.idle + QUEUE, 1));
                 } else {
                     // The probes that waited in the window before may have met the first packets of this queue.
                     self.line.withdraw();
                 }
                 let room = self.line.capacity().map_or(f64::INFINITY, |capacity| CUT * capacity);
                 self.good = self.limit;
-                if let Some(share) = self.reserve.and_then(|reserve| reserve.end(self.limit)) {
+                // Where the search cannot go on there is time for a better estimate.
+                let share = self.reserve.and_then(|reserve| {
+                    if self.at_ceiling() {
+                        reserve.limit().filter(|share| *share <= self.limit)
+                    } else {
+                        reserve.end(self.limit)
+                    }
+                });
+                if let Some(share) = share {
                     (self.found, self.good) = (true, bounded(share));
+                    if self.limit < DOUBTED {
+                        return self.lower(None, "few probes told the capacity; checking it");
+                    }
                     self.hold(0);
                     self.state = state(Phase::Holding, "at its share of the line");
                     return;
                 }
+                if self.at_ceiling() {
+                    self.state = OWN;
+                    return;
+                }
                 let room = self.reserve.map_or(room, |reserve| reserve.guess());
-                self.limit = bounded(room.clamp(CLOSE * self.limit, max * self.limit));
+                self.set(room.clamp(CLOSE * self.limit, max * self.limit));
                 self.state = state(Phase::Raising, "at the limit, searching for more");
             }
             Mode::Trial { windows } => {
@@ -459,10 +534,17 @@ impl Control {
                 self.more(state(Phase::Raising, "the higher limit is kept, trying more"));
             }
             Mode::Hold { .. } if !self.shared && self.share().is_some() => {
+                if now >= self.refresh_at && !self.at_ceiling() {
+                    return self.lower(None, "measuring the idle delay again");
+                }
                 let next = self.reserve.map(|reserve| reserve.next(self.limit, self.good));
-                self.limit = bounded(next.unwrap_or(self.limit));
+                self.set(next.unwrap_or(self.limit));
                 self.state = state(Phase::Holding, "at its share of the line");
+                if self.at_ceiling() {
+                    self.state = OWN;
+                }
             }
+            Mode::Hold { .. } if self.at_ceiling() => self.state = OWN,
             Mode::Hold { left, windows } => {
                 if now >= self.refresh_at {
                     return self.lower(None, "measuring the idle delay again");
@@ -480,6 +562,11 @@ impl Control {
 
     /// Tries the next limit: in the middle of what is known, or above all that is.
     fn more(&mut self, state: State) {
+        if self.good >= self.ceiling {
+            self.hold(self.patience);
+            self.state = OWN;
+            return;
+        }
         let next = match self.bad {
             Some(bad) if bad > CLOSE * self.good => libm::sqrt(self.good * bad),
             // The line may have changed: a little more, and faster while that does no harm.
@@ -494,7 +581,7 @@ impl Control {
         if self.bad.is_some_and(|bad| next > bad) {
             self.bad = None;
         }
-        self.limit = bounded(next);
+        self.set(next);
         self.mode = Mode::Trial { windows: 0 };
         self.state = state;
     }
@@ -540,7 +627,7 @@ impl Control {
             *mean = now;
         }
         // A download that recovers from a loss leaves its queue for a moment, and one that is over for good.
-        let empty = sensed.standing <= QUEUE;
+        let empty = sensed.standing <= QUEUE && !(self.reserve.is_some() && self.crowded(1));
         self.empty = if empty { self.empty + 1 } else { 0 };
         if self.shared && self.empty >= CYCLE {
             self.turn(false);
@@ -553,17 +640,23 @@ impl Controller for Control {
         self.senses.rates(now, rates);
         // After a step back of the clock no date from before is to be waited for.
         self.refresh_at = self.refresh_at.min(now + LONGEST_REFRESH);
+        let ceiling = rates.ceiling.bytes_per_second();
+        if ceiling == self.ceiling {
+            return;
+        }
+        self.ceiling = ceiling;
+        if matches!(self.mode, Mode::Hold { .. }) {
+            self.hold(0);
+        } else {
+            self.set(self.limit);
+        }
     }
     fn on_event(&mut self, now: Time, event: Event) {
         self.senses.event(now, event);
         self.again();
         if event == Event::PathChanged {
-            (self.good, self.bad, self.found) = (FIRST, None, false);
-            self.line = Occupancy::default();
-            if let Some(reserve) = &mut self.reserve {
-                reserve.forget();
-            }
-            self.lower(None, "the route changed; measuring the line again");
+            self.good = FIRST;
+            self.relearn("the route changed; measuring the line again");
         }
     }
 

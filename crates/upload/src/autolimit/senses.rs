@@ -45,6 +45,9 @@ pub(super) struct Sensed {
     pub(super) upload: Option<f64>,
     /// The same over this window alone.
     pub(super) latest: Option<f64>,
+    /// By how much the bases fell in this window, in seconds: all but one by this at least. Then what was the least
+    /// delay before is that of a queue.
+    pub(super) fell: f64,
     /// Noise of the standing delay from window to window while our upload cannot have moved it, in seconds.
     pub(super) noise: f64,
 }
@@ -71,6 +74,8 @@ pub(super) struct Senses {
     window_ends: Time,
     heard_at: Time,
     silent: bool,
+    /// The base of each reflector when the last window ended.
+    bases: Vec<Option<f64>>,
     /// The last standing delays of windows without a queue of ours, for the noise.
     calm: Vec<f64>,
 }
@@ -94,6 +99,7 @@ impl Senses {
             window_ends: setup.now + WINDOW,
             heard_at: setup.now,
             silent: false,
+            bases: vec![None; reflectors],
             calm: Vec::new(),
         }
     }
@@ -123,6 +129,7 @@ impl Senses {
         self.window_ends = now + WINDOW;
         if matches!(event, Event::PathChanged | Event::Up) {
             self.reflectors.iter_mut().for_each(|reflector| reflector.minutes.clear());
+            self.bases.fill(None);
             self.calm.clear();
         }
     }
@@ -165,7 +172,22 @@ impl Senses {
         self.recent.push(answers.clone());
         self.before = answers;
         let (upload, latest) = (self.upload.rate(RATED), self.upload.rate(WINDOW));
-        Some(Window::Heard(Sensed { standing, upload, latest, noise: self.noise() }))
+        let fell = self.fell();
+        Some(Window::Heard(Sensed { standing, upload, latest, fell, noise: self.noise() }))
+    }
+
+    /// By how much the bases fell since this was asked last, in seconds: the second least of the reflectors that had one.
+    fn fell(&mut self) -> f64 {
+        let mut falls = Vec::new();
+        for (reflector, before) in self.reflectors.iter().zip(&mut self.bases) {
+            let base = reflector.base();
+            if let (Some(before), Some(now)) = (*before, base) {
+                falls.push(before - now);
+            }
+            *before = base;
+        }
+        falls.sort_by(f64::total_cmp);
+        falls.get(1).or(falls.first()).copied().unwrap_or(0.0)
     }
 
     /// The least delay of each reflector, and of these the second: with a limiter that bursts twice a second the queue comes
@@ -214,11 +236,12 @@ impl Senses {
         self.recent.last().and_then(|answers| self.min(answers.iter())).unwrap_or(0.0)
     }
 
-    /// Of the last window's answers: how many waited longer than so many seconds, and how many there are.
-    pub(super) fn waited(&self, longer: f64) -> (usize, usize) {
-        let Some(answers) = self.recent.last() else { return (0, 0) };
-        let delays = answers.iter().map(|&(reflector, rtt)| self.delay(reflector, rtt));
-        (delays.filter(|delay| *delay > longer).count(), answers.len())
+    /// Of the answers of the last windows: how many waited longer than so many seconds, and how many there are.
+    pub(super) fn waited(&self, longer: f64, windows: usize) -> (usize, usize) {
+        let from = self.recent.len().saturating_sub(windows);
+        let answers = self.recent[from..].iter().flatten();
+        let delays = answers.map(|&(reflector, rtt)| self.delay(reflector, rtt));
+        delays.fold((0, 0), |(waited, all), delay| (waited + usize::from(delay > longer), all + 1))
     }
 
     /// The longest delay of the last windows, in seconds; of each reflector its own, and of these the second, so that one that is

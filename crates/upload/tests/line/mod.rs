@@ -51,6 +51,10 @@ pub(crate) struct Scenario {
     /// Whether the upload yields at 100 ms of queue, as uTP does.
     pub(crate) utp: bool,
     pub(crate) clients: usize,
+    /// When controllers are started; their clients upload without a limit before.
+    pub(crate) starts: f64,
+    /// The limit of the user, in bytes per second, above which controllers get nothing.
+    pub(crate) ceiling: fn(f64) -> f64,
 }
 
 impl Default for Scenario {
@@ -74,6 +78,8 @@ impl Default for Scenario {
             fair: false,
             utp: false,
             clients: 1,
+            starts: 0.0,
+            ceiling: |_| f64::INFINITY,
         }
     }
 }
@@ -102,6 +108,8 @@ pub(crate) struct Outcome {
     pub(crate) changes: f64,
     /// The smaller client's part of the larger one's upload.
     pub(crate) share: f64,
+    /// The limit of the first client in each second, in bytes per second, and why.
+    pub(crate) limits: Vec<(f64, &'static str)>,
 }
 
 /// A window of TCP, or of uTP, for all connections together.
@@ -128,6 +136,8 @@ impl Window {
 
 struct Client {
     controller: Option<Box<dyn Controller>>,
+    /// That it is started.
+    started: bool,
     limit: f64,
     quota: f64,
     window: Window,
@@ -145,15 +155,18 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     let mut noise = RandomStream::new(1, "jitter", 0);
     let mut clients: Vec<Client> = (0..scenario.clients)
         .map(|_| {
-            let setup = Setup { now: Time::START, reflectors, limit: Limit::Unlimited };
+            let now = Time::START + Span::from_seconds(scenario.starts);
+            let setup = Setup { now, reflectors, limit: Limit::Unlimited };
             let controller = match pilot {
                 Pilot::Control(control) => Some(control.build(&setup)),
                 Pilot::Oracle(_) => None,
             };
             let limit = controller.as_ref().map_or(0.0, |c| c.limit().bytes_per_second());
+            let started = scenario.starts == 0.0;
             Client {
                 controller,
-                limit,
+                started,
+                limit: if started { limit.min((scenario.ceiling)(0.0)) } else { f64::INFINITY },
                 quota: 0.0,
                 window: Window::new(),
                 queued: 0.0,
@@ -170,6 +183,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     let mut seconds: Vec<f64> = Vec::new();
     let (mut second_up, mut second_room) = (0.0, 0.0);
     let (mut up_sum, mut room_sum, mut down_sum, mut down_room) = (0.0, 0.0, 0.0, 0.0);
+    let mut limits = Vec::new();
     let mut by_client = vec![0.0; scenario.clients];
 
     for step in 0..scenario.seconds * 1000 / STEP_MS {
@@ -185,7 +199,9 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
 
         for client in &mut clients {
             let Client { controller, due, .. } = client;
-            if let Some(controller) = controller {
+            client.started |= t >= scenario.starts;
+            if let Some(controller) = controller.as_mut().filter(|_| client.started) {
+                let ceiling = (scenario.ceiling)(t);
                 let (ready, later): (Vec<_>, Vec<_>) =
                     due.drain(..).partition(|(when, _)| *when <= step);
                 *due = later;
@@ -196,6 +212,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
                         downloaded: downloaded as u64,
                         sent: None,
                         limit: Limit::from_bytes_per_second(client.limit),
+                        ceiling: Limit::from_bytes_per_second(ceiling),
                     };
                     controller.on_rates(now, &rates);
                 }
@@ -212,7 +229,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
                     let when = step + 1 + (wait / STEP) as u64;
                     due.push((when, Answer { reflector: probe.reflector, rtt }));
                 }
-                let limit = controller.limit().bytes_per_second();
+                let limit = controller.limit().bytes_per_second().min(ceiling);
                 if limit != client.limit {
                     client.changes += 1;
                     client.limit = limit;
@@ -299,6 +316,9 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
         second_up += sent;
         second_room += left;
         if (step + 1) % (1000 / STEP_MS) == 0 {
+            let first = &clients[0];
+            let reason = first.controller.as_ref().map_or("", |it| it.state().reason);
+            limits.push((first.limit, reason));
             if t >= 60.0 && second_room > 0.0 && !silent {
                 seconds.push(second_up / second_room);
             }
@@ -328,6 +348,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
         p95: delays[delays.len() * 95 / 100],
         changes: f64::from(changes) * 60.0 / scenario.seconds as f64,
         share: if max > 0.0 { min / max } else { 1.0 },
+        limits,
     }
 }
 

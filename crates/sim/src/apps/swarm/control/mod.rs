@@ -87,7 +87,8 @@ impl UploadControl<'_> {
         let before = self.client.said;
         let [uploaded, downloaded] = self.client.ask(now);
         let limit = self.limit.rate().map_or(Limit::Unlimited, Limit::At);
-        controller.on_rates(now, &Rates { uploaded, downloaded, sent: None, limit });
+        let ceiling = Limit::Unlimited; // its own limits replace the user's
+        controller.on_rates(now, &Rates { uploaded, downloaded, sent: None, limit, ceiling });
         let rate = |now: u64, before: u64| {
             if elapsed > 0.0 { now.saturating_sub(before) as f64 / elapsed } else { 0.0 }
         };
