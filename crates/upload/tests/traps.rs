@@ -210,7 +210,7 @@ fn controllers_stand_in_the_order_that_their_rules_give() {
 
 /// The limit of a controller in each second, in kB/s, and why, on a line of 125 kB/s that only uploads.
 fn limits(name: &str, scenario: Scenario) -> Vec<(f64, &'static str)> {
-    let control = UploadControl::named(name).unwrap();
+    let control = UploadControl::named(name).expect("a known controller");
     let only_uploads = Scenario { download: |_| false, ..scenario };
     let found = run(&only_uploads, &Pilot::Control(&control)).limits;
     found.into_iter().map(|(limit, reason)| (limit / 1e3, reason)).collect()
