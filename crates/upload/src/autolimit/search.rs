@@ -403,7 +403,16 @@ impl Control {
         if self.shared {
             return self.more(self.state);
         }
-        let used = sensed.latest.unwrap_or(0.0) >= BOUND * self.good;
+        let latest = sensed.latest.unwrap_or(0.0);
+        let used = latest >= BOUND * self.good;
+        if used {
+            // The window of the reference is the first of the search.
+            let waited = self.senses.waited(self.idle + QUEUE, 1);
+            self.line.note(latest, waited);
+            if let Some(reserve) = &mut self.reserve {
+                reserve.note(latest, waited);
+            }
+        }
         self.set(if used { DOUBLE * self.good } else { self.good });
         self.mode = Mode::Search;
     }
@@ -432,7 +441,15 @@ impl Control {
             return (sensed.standing - self.reference.standing, bound);
         }
         let mean = self.senses.mean(windows).unwrap_or(self.reference.mean);
+        let swing = SWING * (self.senses.base() + self.reference.mean);
+        let bound = if self.doubted() { bound.max(swing) } else { bound };
         (mean - self.reference.mean, bound)
+    }
+
+    /// Beside a download the first reference is that of a part of a cycle, and its least delay may be that of a queue. So up to
+    /// [`DOUBTED`] no less than a loss takes of the window is harm: what so low a limit adds to a line that it fills is more.
+    fn doubted(&self) -> bool {
+        self.shared && !self.found && self.limit < DOUBTED
     }
 
     fn control(&mut self, now: Time, sensed: &Sensed) {
@@ -523,7 +540,7 @@ impl Control {
             Mode::Trial { windows } => {
                 // Two windows tell of a queue that stands. Of a mean they tell only as long as the line is not known, and much is to
                 // be won: a limiter that writes whole blocks, and pages of others, leave troughs of seconds.
-                let quick = !self.shared || (added <= 0.0 && !self.found);
+                let quick = !self.shared || (added <= 0.0 && !self.found) || self.doubted();
                 if windows < SETTLE + if quick { 2 } else { CYCLE } {
                     return;
                 }
@@ -761,6 +778,33 @@ mod tests {
         line.windows(&[550; 4]);
         assert_eq!(line.control.state.phase, Phase::Raising);
         assert!((line.control.limit - DOUBLE * TRIED / BOUND).abs() < 1.0);
+    }
+
+    #[test]
+    fn the_window_of_the_reference_is_the_first_of_the_search() {
+        let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
+        let control = Control::reserved(&AutolimitDelay::default(), &setup);
+        let mut line = Line { control, now: Time::START };
+        line.windows(&[0, 0]);
+        assert_eq!(line.control.mode, Mode::Search);
+        assert!(line.control.reserve.is_some_and(|reserve| reserve.guess().is_finite()));
+    }
+
+    #[test]
+    fn a_low_limit_is_not_blamed_for_a_download_that_swings() {
+        let tried = SEARCH * FIRST;
+        let start = || {
+            let mut line = Line::with_trial(false, None);
+            (line.control.good, line.control.limit) = (FIRST, tried);
+            line
+        };
+        let mut swings = start();
+        swings.windows(&[300; SETTLE + 2]);
+        assert_eq!((swings.control.good, swings.control.found), (tried, false));
+        // A line that it fills has a longer queue.
+        let mut slow = start();
+        slow.windows(&[550]);
+        assert_eq!((slow.control.good, slow.control.bad), (FIRST, Some(tried)));
     }
 
     #[test]
