@@ -336,3 +336,37 @@ def test_pings_of_the_background_template_count_while_the_backup_is_alone(here: 
     assert windows["pings"].to.seconds <= upload.start.seconds
     assert upload.start.seconds < windows["transfers"].begin.seconds
     assert windows["transfers"].to.seconds <= scenario.stop.horizon.seconds
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "draw"])
+def test_a_study_of_the_pages_needs_no_checkout(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str
+):
+    said = (
+        "studies/backbone.toml is not here: taking the study of that name that comes with "
+        "flashcrowd\n"
+    )
+    # It names a file, which is in its own folder.
+    assert status(command, "studies/backbone.toml") == 0
+    taken = capsys.readouterr()
+    assert taken.err.startswith(said)
+    assert status(command, ROOT / "studies" / "backbone.toml") == 0
+    whole, own = (
+        [line for line in text.splitlines() if not line.startswith("#")]  # times of this machine
+        for text in (capsys.readouterr().out, taken.out)
+    )
+    assert own == whole
+
+
+def test_a_file_that_is_here_goes_before_the_study_of_its_name(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
+    (here / "studies").mkdir()
+    assert status("init", "studies/backbone.toml", "--template", "free-riders") == 0
+    capsys.readouterr()
+    assert status("check", "studies/backbone.toml") == 0
+    assert "taking" not in (said := capsys.readouterr()).err
+    assert tomllib.loads(said.out)["title"] == Study.load("studies/backbone.toml").title
+    for name in ("backbone.toml", "mine/backbone.toml", "studies/none.toml", "studies/backbone"):
+        assert status("check", name) == 2
+        assert "No such file" in capsys.readouterr().err

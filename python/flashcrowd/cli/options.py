@@ -13,8 +13,12 @@ from flashcrowd.cli.values import assignments, often, whole
 from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
 from flashcrowd.errors import warning
 from flashcrowd.study import Study
+from flashcrowd.study.read import at_hand
 
-StudyFile = Annotated[Path, Parameter(help="The study file.")]
+StudyFile = Annotated[
+    Path,
+    Parameter(help="The study file; studies/NAME.toml is also one of `flashcrowd list studies`."),
+]
 Settings = Annotated[
     list[str],
     Parameter(
@@ -78,10 +82,18 @@ def load(
 ) -> Study:
     """Reads a study with the values of the command line; says on standard error what it doubts.
 
+    `studies/NAME.toml` is the study of that name that ships where no such file is here.
+
     Raises:
         StudyError: there are mistakes in the file or on the command line.
     """
-    loaded = Study.load(study, set=assignments(settings), repeats=repeats, seed=seed)
+    own = at_hand(study)
+    if own != study:
+        print(
+            f"{study} is not here: taking the study of that name that comes with flashcrowd",
+            file=sys.stderr,
+        )
+    loaded = Study.load(own, set=assignments(settings), repeats=repeats, seed=seed)
     for doubt in loaded.warnings():
         print(f"warning: {warning(doubt)}", file=sys.stderr)
     return loaded
