@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import re
 import shlex
 import signal
@@ -145,10 +146,10 @@ def test_what_is_there_is_skipped_by_wish_and_checked_if_its_digest_is_known(her
         assert "a: is there already; --overwrite replaces it" in capsys.readouterr().err
         assert Path("b").read_bytes() == DATA
         assert status(at(server, "a"), "--skip-existing") == 0
-        assert "a: is there already; not checked\n" in capsys.readouterr().err
+        assert "a: already here, not checked\n" in capsys.readouterr().err
         Path("list").write_text(f"{at(server, 'a')} {digest}\n")
         assert status("-i", "list", "--skip-existing") == 0
-        assert "a: is there already; SHA-256 right\n" in capsys.readouterr().err
+        assert "a: already here, SHA-256 matches\n" in capsys.readouterr().err
         Path("a").write_bytes(OTHER)
         assert status("-i", "list", "--skip-existing") == 2
         assert "; --overwrite fetches it anew\n" in capsys.readouterr().err
@@ -156,6 +157,54 @@ def test_what_is_there_is_skipped_by_wish_and_checked_if_its_digest_is_known(her
     assert Path("a").read_bytes() == DATA
     assert status("-i", "http://host/list") == 2
     assert "--from http://host/list: is an address; fetch the list" in capsys.readouterr().err
+
+
+def test_the_same_command_again_is_done_where_the_digests_are_right(here: Path, capsys):
+    digest = hashlib.sha256(DATA).hexdigest()
+    does = Behaviour(data=DATA)
+    with serving(does) as server:
+        Path("list").write_text(f"{at(server, 'a')} {digest}\n{at(server, 'b')} {digest}\n")
+        Path("a").write_bytes(DATA)
+        assert status("-i", "list") == 0
+        err = capsys.readouterr().err
+        assert err.startswith("a: already here, SHA-256 matches\n")
+        assert re.search(r"\n1 of 2 files fetched: 590 kB in .*/s; 1 was there\.\n$", err)
+        seen = len(does.seen)
+        assert status("-i", "list", "--json") == 0
+        said = capsys.readouterr()
+        assert said.err.endswith(
+            "b: already here, SHA-256 matches\n0 of 2 files fetched; 2 were there.\n"
+        )
+        assert [json.loads(line)["how"] for line in said.out.splitlines()] == ["already here"] * 2
+        assert len(does.seen) == seen
+        Path("a").write_bytes(OTHER)
+        assert status("-i", "list") == 2
+    assert "a: is there already with the SHA-256" in capsys.readouterr().err
+    assert Path("a").read_bytes() == OTHER
+
+
+@pytest.mark.parametrize(
+    "says",
+    [{"repr_digest": True}, {"reorders": True, "digests": True, "computing": 1}, {"given": True}],
+)
+def test_one_file_that_is_there_is_done_by_the_digest_that_is_known(says, here: Path, capsys):
+    given = says.pop("given", False)
+    words = ["--sha256", hashlib.sha256(DATA).hexdigest().upper()] if given else []
+    does = Behaviour(data=DATA, **says)
+    Path("a").write_bytes(DATA)
+    with serving(does) as server:
+        assert status(at(server, "a"), *words) == 0
+        by = "SHA-256" if given else "the server's digest"
+        assert capsys.readouterr().err == f"a: already here, {by} matches\n"
+        Path("a").write_bytes(OTHER)
+        assert status(at(server, "a"), *words) == 2
+        err = capsys.readouterr().err
+        assert ("which is not the one that was given" if given else "than the server's; ") in err
+        Path("a").unlink()
+        os.mkfifo("a")
+        assert status(at(server, "a"), *words) == 2
+        assert "a: is there already; " in capsys.readouterr().err
+    assert not does.gets()
 
 
 @pytest.mark.parametrize("given", [[], ["--overwrite"]])

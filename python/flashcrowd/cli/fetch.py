@@ -58,7 +58,8 @@ def fetch(
         Parameter(
             negative=(),
             help="Leave a file of that name as it is; it is checked only if its SHA-256 is known, "
-            "and one with another SHA-256 is an error, or replaced with --overwrite.",
+            "and one with another SHA-256 is an error, or replaced with --overwrite. Without, a "
+            "file that is there is done if its SHA-256 is known and right, else an error.",
         ),
     ] = False,
     overwrite: Annotated[
@@ -106,9 +107,10 @@ def fetch(
     """Fetch files over HTTP, and go on where an earlier call stopped.
 
     What comes is in FILE.part until the file is whole and verified by the digests that the server
-    offers. Give the same command again after Ctrl-C or a crash. A server that offers it sends the
-    bytes in the order that costs its disk least (`flashcrowd serve` does). Several files come one
-    after the other, and the end names those that failed.
+    offers. Give the same command again after Ctrl-C or a crash. A file that is there already is
+    done if it has the SHA-256 that is given, or the digest that the server sends. A server that
+    offers it sends the bytes in the order that costs its disk least (`flashcrowd serve` does).
+    Several files come one after the other, and the end names those that failed.
 
     Exit status: 0 all files are there, 1 the server or the way to it failed, 2 the address, the
     target or this machine does not allow it, 130 after Ctrl-C. Of several failures, 1 counts first.

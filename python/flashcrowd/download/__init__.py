@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from flashcrowd.download.account import Fetched, Progress
 from flashcrowd.download.address import name_of
 from flashcrowd.download.download import Download
 from flashcrowd.download.errors import FetchError, Unusable
+from flashcrowd.download.present import present
 from flashcrowd.download.site import Site
 from flashcrowd.download.wish import Wish
 
@@ -36,7 +38,8 @@ def fetch(
     Bytes are put into `PATH.part` beside the target, which has its whole length from the
     beginning on, and are verified by the digests that the server offers; then the file gets its
     name. What came before an interruption is kept, as far as the server says by which version of
-    the file it is, and the next call goes on with it.
+    the file it is, and the next call goes on with it. A file that is there under its name is done
+    if it has the digest that is given, or the server's.
 
     Args:
         url: its address, `http` or `https`.
@@ -45,7 +48,7 @@ def fetch(
             several come together only under one strong entity tag or one SHA-256.
         progress: is told how far it is, ten times a second at most, in the calling thread.
         tell: takes a sentence about what a person should know: a retry, a file that has changed.
-        overwrite: replace a file of that name.
+        overwrite: replace a file of that name, whatever it is.
         sha256: the SHA-256 that the file must have, in hexadecimal digits.
         headers: fields for each request; they are sent to the host of `url` only.
         any_order: take the bytes in the order that the server likes, if it offers that.
@@ -72,6 +75,8 @@ def fetch(
     target = Path(name_of(url) if path is None else path)
     wish = Wish(target, overwrite, digest, any_order, max(1, tries))
     try:
+        if os.path.lexists(target) and not (overwrite or target.is_dir()):
+            return present(wish, sites)
         download = Download(sites[0], wish, progress or _nobody, tell or _nobody, mirrors=sites[1:])
         return download.run()
     finally:

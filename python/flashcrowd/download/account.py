@@ -36,6 +36,10 @@ class Progress:
         return (self.length - self.done) / self.rate
 
 
+HERE = "already here"
+"""How a file came that was there under its name; see `Fetched.how`."""
+
+
 @dataclass(frozen=True)
 class Fetched:
     """A file that was fetched.
@@ -51,7 +55,8 @@ class Fetched:
             gave), or nothing: then HTTP alone tells that nothing is missing.
         how: "whole" (as one stream from the beginning), "ranges" (the missing bytes in their
             order), "hinted ranges" (first those that the server has in memory), "any order" (in
-            the order that the server chose); the last that was used.
+            the order that the server chose); the last that was used. "already here": the file was
+            there under its name, with the right digest.
         retries: exchanges that broke off and were repeated.
         refetched: bytes that came damaged, by their digest, and were fetched again.
     """

@@ -333,9 +333,10 @@ class Part:
             self._notes = None
 
 
-def taken(target: Path) -> Local:
+def taken(target: Path, how: str = "") -> Local:
     """There is a file of the name already."""
-    return Local(f"{target}: is there already; --overwrite replaces it, --skip-existing leaves it")
+    there = f"{target}: is there already{how and ' '}{how}"
+    return Local(f"{there}; --overwrite replaces it, --skip-existing leaves it")
 
 
 def _foreign(path: Path) -> Local:

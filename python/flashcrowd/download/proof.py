@@ -12,7 +12,7 @@ from flashcrowd.download.digests import Digests, NotUsable, most_bytes
 from flashcrowd.download.errors import Broken, Unusable, Wrong
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part
-from flashcrowd.download.site import Answer
+from flashcrowd.download.site import Answer, Site
 from flashcrowd.download.sites import Sites
 from flashcrowd.download.verify import Blocks, Whole
 
@@ -30,6 +30,36 @@ class OtherFile(Exception):
     def __init__(self, digest: bytes) -> None:
         super().__init__(digest.hex())
         self.digest = digest
+
+
+def listed_at(answer: Answer) -> str | None:
+    """Where an answer says that the digests of the file's blocks are, if it does."""
+    where = fields.link(answer.fields, "describedby", "application/json", answer.url)
+    # Digests of another host say nothing about the bytes of this one.
+    return where if where is not None and origin(where) == origin(answer.url) else None
+
+
+def listed(site: Site, where: str, length: int | None) -> Digests | float | None:
+    """The digests of a file's blocks; seconds after which to ask again; None if there are none.
+
+    Args:
+        site: whose they are.
+        where: their address.
+        length: bytes of the file, if that is known.
+
+    Raises:
+        NotUsable: they are not in the format.
+        Unusable: there will be none.
+    """
+    try:
+        with site.ask("GET", url=where) as answer:
+            if answer.status == 202:  # the server has not read the whole file yet
+                return min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
+            if not statuses.whole(answer.status):
+                return None
+            return Digests.parse(answer.small(most_bytes(length)))
+    except Broken:
+        return BROKEN_S
 
 
 class Proof:
@@ -86,10 +116,7 @@ class Proof:
                     "same version"
                 )
             self._said, self._said_of = digest, version
-        where = fields.link(answer.fields, "describedby", "application/json", answer.url)
-        # Digests of another host say nothing about the bytes of this one.
-        if where is not None and origin(where) == origin(answer.url):
-            self._at = where
+        self._at = listed_at(answer) or self._at
 
     def ask(self, length: int | None) -> float | None:
         """Ask for the digests of the blocks, if there are some; when to ask again, if at all.
@@ -100,18 +127,16 @@ class Proof:
         if self._at is None:
             return None
         try:
-            with self._sites.now.ask("GET", url=self._at) as answer:
-                if answer.status == 202:  # the server has not read the whole file yet
-                    return min(max(fields.retry_after(answer.fields) or 1.0, 0.05), DIGESTS_S)
-                if not statuses.whole(answer.status):
-                    self._at = None
-                    return None
-                self._digests = Digests.parse(answer.small(most_bytes(length)))
-        except Broken:
-            return BROKEN_S
+            found = listed(self._sites.now, self._at, length)
         except (NotUsable, Unusable) as error:
             self._tell(f"digests of the server are not used: {error}")
+            found = None
+        if isinstance(found, Digests):
+            self._digests = found
+        elif found is None:
             self._at = None
+        else:
+            return found
         return None
 
     def of(self, version: Validator) -> bytes:

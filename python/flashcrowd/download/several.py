@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from flashcrowd.amounts import duration, scaled
-from flashcrowd.download.account import Fetched
+from flashcrowd.download.account import HERE, Fetched
 from flashcrowd.download.errors import FetchError, Local
+from flashcrowd.download.present import check
 from flashcrowd.download.voice import Place, Voice
 from flashcrowd.download.wanted import Wanted
 
@@ -85,13 +85,15 @@ class Several:
     def _one(self, each: Wanted, place: Place) -> Outcome:
         try:
             if self.skip_existing and os.path.lexists(each.target):
-                wrong = _wrong(each)
-                if wrong is None:
-                    checked = "not checked" if each.sha256 is None else "SHA-256 right"
-                    self._say(f"{each.target}: is there already; {checked}")
+                try:
+                    if each.sha256 is not None:
+                        check(each.target, each.sha256)
+                    checked = "not checked" if each.sha256 is None else "SHA-256 matches"
+                    self._say(f"{each.target}: already here, {checked}")
                     return Outcome(each)
-                if not self.overwrite:
-                    raise wrong
+                except Local:
+                    if not self.overwrite:
+                        raise
             with Voice(each.target.name, self.quiet, place) as voice:
                 try:
                     fetched = self.fetch(each, voice)
@@ -111,11 +113,11 @@ class Several:
             self.say(line)
 
     def _sum_up(self, seconds: float) -> None:
-        fetched = [it.fetched for it in self.outcomes if it.fetched]
+        fetched = [it for it in self.outcomes if it.fetched and it.fetched.how != HERE]
         failed = [it for it in self.outcomes if it.error]
         there = len(self.outcomes) - len(fetched) - len(failed)
         text = f"{len(fetched)} of {len(self.outcomes)} files fetched"
-        if fetched:
+        if self._received:
             text += f": {scaled(self._received, 'B')} in {duration(seconds)}"
             text += f", {scaled(self._received / max(seconds, 1e-6), 'B/s')}"
         if there:
@@ -128,24 +130,3 @@ class Several:
             self.say(f"  {it.wanted.url}")
         if len(failed) > SHOWN:
             self.say(f"  and {len(failed) - SHOWN} more")
-
-
-def _wrong(each: Wanted) -> Local | None:
-    """What is wrong with a file that is there; None if it has its digest, or none is known.
-
-    Raises:
-        Local: it cannot be read.
-    """
-    if each.sha256 is None:
-        return None
-    try:
-        with each.target.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise Local(f"{each.target}: {error.strerror or error}; name another place") from None
-    if digest == each.sha256.lower():
-        return None
-    return Local(
-        f"{each.target}: is there already with the SHA-256 {digest}, which is not the one that "
-        "was given; --overwrite fetches it anew"
-    )

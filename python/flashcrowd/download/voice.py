@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColum
 
 from flashcrowd import terminal
 from flashcrowd.amounts import duration, scaled
-from flashcrowd.download.account import Fetched
+from flashcrowd.download.account import HERE, Fetched
 from flashcrowd.download.account import Progress as Far
 
 EVERY_S = 10.0
@@ -113,7 +113,7 @@ class Voice:
         """How far it is."""
         self._far = far
         if self._bar is not None:
-            state = f"{self._state(far)}, {self._rate(far)}"
+            state = self._line(far)
             if self._console.width < NARROW:
                 percent = f"{100 * far.done // far.length} %, " if far.length else ""
                 state = f"{percent}{scaled(far.rate, 'B/s')}"
@@ -122,7 +122,7 @@ class Voice:
                 self._watch_all(self._place, far, self._bar)
         elif not self._quiet and time.monotonic() - self._last >= self._every_s:
             self._last = time.monotonic()
-            self._say(f"{self._name}: {self._state(far)}, {self._rate(far)}")
+            self._say(f"{self._name}: {self._line(far)}")
 
     def _watch_all(self, place: Place, far: Far, bar: Progress) -> None:
         came, seconds = place.bytes + far.received, place.seconds + far.seconds
@@ -157,9 +157,13 @@ class Voice:
 
     def summary(self, fetched: Fetched) -> str:
         """A file that was fetched, in a line."""
+        if fetched.how == HERE:
+            by = "SHA-256" if "sha256" in fetched.verified else "the server's digest"
+            return f"{fetched.path}: already here, {by} matches"
         rate = scaled(fetched.received / max(fetched.seconds, 1e-6), "B/s")
         parts = [f"{fetched.path}: {scaled(fetched.bytes, 'B')}"]
-        parts.append(f"{scaled(fetched.received, 'B')} in {duration(fetched.seconds)}, {rate}")
+        if fetched.received or not fetched.resumed:
+            parts.append(f"{scaled(fetched.received, 'B')} in {duration(fetched.seconds)}, {rate}")
         if fetched.resumed:
             parts.append(f"{scaled(fetched.resumed, 'B')} were there")
         if fetched.how == "any order":
@@ -183,6 +187,11 @@ class Voice:
         done = scaled(far.done, "B")
         return done if far.length is None else f"{done} of {scaled(far.length, 'B')}"
 
-    def _rate(self, far: Far) -> str:
-        rate = scaled(far.rate, "B/s")
-        return rate if far.left_s is None else f"{rate}, about {duration(far.left_s)} left"
+    def _line(self, far: Far) -> str:
+        parts = [self._state(far)]
+        whole = far.done == far.length
+        if far.received or not whole:
+            parts.append(scaled(far.rate, "B/s"))
+        if far.left_s is not None and not whole:
+            parts.append(f"about {duration(far.left_s)} left")
+        return ", ".join(parts)
