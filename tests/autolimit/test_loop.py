@@ -250,24 +250,23 @@ def test_a_clock_that_was_set_changes_nothing(stage: Stage) -> None:
     assert stage.probes.forgotten == []
 
 
-@pytest.mark.parametrize("saved", [True, False], ids=["ours was saved", "the user's was saved"])
-def test_a_client_that_is_gone_is_waited_for_and_goes_on(saved: bool, stage: Stage) -> None:
+@pytest.mark.parametrize("saved", ["ours", "the user's", "none"])
+def test_a_client_that_is_gone_is_waited_for_and_goes_on(saved: str, stage: Stage) -> None:
     client, limits = stage.client, []
 
     def die() -> None:
         client.dead = True
 
     def begin() -> None:
-        client.uploaded = 0
-        if not saved:
-            client.limit = USER
-        client.dead = False
+        client.saved = {"ours": client.limit, "the user's": USER, "none": None}[saved]
+        client.again()
 
     stage.at(30, die)
     stage.at(130, begin)
     stage.at(160, lambda: limits.append(client.limit))
     stage.play(170)
-    (gone, gone_says), (back, back_says) = stage.remarks
+    (gone, gone_says), (back, back_says), *more = stage.remarks
+    assert len(more) == (saved == "none")
     assert gone_says == "the client is gone (dead); waiting for it"
     assert GONE_NS // SECOND <= gone - 30 <= GONE_NS // SECOND + BACK_OFF_NS // SECOND
     assert back_says == "the client is back"

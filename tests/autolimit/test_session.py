@@ -41,17 +41,18 @@ class World:
     def __init__(self, limit: int | None) -> None:
         self.limit = self.user = limit
         self.alternative = self.dead = self.stubborn = False
-        self.uploaded = 0
+        self.uploaded = 10**12
         self.saved = limit
         self.late = self.held = self.now = 0.0
         self.restored = {limit}
         self._due: list[tuple[float, bool, int | None]] = []
-        self._unread = False
+        self._unread = self._fresh = False
 
     def read(self) -> Reading:
         self._answer()
-        if self._unread:
-            self.user, self._unread = self.limit, False
+        if self._unread and not self._fresh:
+            self.user = self.limit
+        self._unread = self._fresh = False
         return Reading(self.uploaded, 0, self.setting({"limit": self.limit}), self.alternative)
 
     def setting(self, kept: Mapping[str, Any]) -> Setting:
@@ -86,14 +87,19 @@ class World:
 
     def by_hand(self, limit: int | None) -> None:
         """The user sets it. What nobody read before an order came has never been there."""
-        self.limit, self._unread = limit, True
+        self._unread = self._unread or limit != self.limit
+        self.limit = limit
 
     def again(self) -> None:
-        """Started again, perhaps with what it had saved some time ago."""
-        self.uploaded = 0
-        if self.saved in self.ours:
-            self.limit, self._unread = self.saved, False
+        """Started again, with what it had saved some time ago: its user has set nothing."""
+        self.uploaded -= 10**9
+        self.restored.add(self.saved)
+        self.limit, self._unread, self._fresh = self.saved, True, True
         self.dead = False
+
+    def unseen(self) -> None:
+        """A process begins or ends that did not see it started again: what it has counts."""
+        self._fresh = False
 
     def wait(self, seconds: float) -> None:
         """Time goes by."""
@@ -162,10 +168,18 @@ def test_whatever_happens_the_user_has_the_last_word_or_is_told(
         patch.setenv("STATE_DIRECTORY", str(tmp_path_factory.mktemp("state")))
         patch.setattr("flashcrowd.autolimit.memory.Orders", lambda: Orders(lambda: world.now))
 
+        session: Session | None = None
+
         def back() -> str:
-            return restore(client, world.memory, wait=world.wait, clock=lambda: world.now)
+            stale = session.owner.stale if session else []
+            world.unseen()
+            return restore(
+                client, world.memory, stale=stale, wait=world.wait, clock=lambda: world.now
+            )
 
         def begin() -> Session:
+            nonlocal session
+            session = None
             world.memory = Memory(PLACE)
             with contextlib.suppress(Unsure):
                 back()
@@ -175,7 +189,7 @@ def test_whatever_happens_the_user_has_the_last_word_or_is_told(
             )  # fmt: skip
 
         try:
-            session: Session | None = begin()
+            session = begin()
             ticks = ((it,) if it[0] != "busy" else (("busy", 100_000),) * it[1] for it in happens)
             for number, (what, value) in enumerate(chain.from_iterable(ticks)):
                 world.wait(1.0)
@@ -292,6 +306,48 @@ def test_a_client_that_comes_back_with_an_old_limit_of_ours_is_no_user(
     restore(client, world.memory)
     world.memory.close()
     assert world.limit == 500_001
+
+
+def test_a_client_that_comes_back_without_a_limit_has_the_users_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    world = World(300_001)
+    client: Any = world
+    world.memory = Memory(PLACE)
+    session = Session(
+        0, world.read(), control="unlimited", reflectors=1, rounded=world.rounded, line=50_000
+    )
+
+    def talk(second: int) -> None:
+        order = session.order(second * SECOND)
+        said = turn(client, world.memory, order, torrents=False)
+        session.on_said(second * SECOND, said, order)
+        world.uploaded += 30_000
+
+    for second in range(3):
+        talk(second)
+    assert world.limit == 50_000
+    world.saved = None
+    world.again()
+    talk(3)
+    assert world.limit is None
+    assert session.remarks == [
+        "the client was started again and came back with no limit: autolimit goes on, and restores "
+        "300.001 kB/s at the end"
+    ]
+    talk(4)
+    assert world.limit == 50_000
+    world.again()
+    talk(5)
+    # The run ends before the client is limited again.
+    restore(client, world.memory, stale=session.owner.stale)
+    assert world.limit == session.user.limit == 300_001
+    talk(6)
+    world.by_hand(None)
+    talk(7)
+    assert session.user.limit is None, "that is a wish"
+    world.memory.close()
 
 
 def test_without_answers_the_users_limit_is_in_force(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Whose the limit of a client is: the user's, or one of ours that came soon, late, or again.
 
 A limit that we ordered is never the user's, whenever it is seen: a client may take a second for it,
-a proxy may hold a write up, and a client that lost its power comes back with an old one.
+a proxy may hold a write up, and a client that lost its power comes back with an old one. Nor is the
+one with which a client was started again: that is what it had saved, perhaps long before.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Owner:
         ours: limits that were ordered, each once, the last one last.
         obeyed: whether the client follows orders.
         disputed: whether something else sets limits again and again.
+        stale: the limit with which the client was started again, as long as it has that.
         remarks: what a person should know, oldest first; the reader takes them out.
     """
 
@@ -53,6 +55,7 @@ class Owner:
         self.user = self.began = setting
         self.ours = list(ours)
         self.obeyed, self.disputed = True, False
+        self.stale: list[int | None] = []
         self.remarks: list[str] = []
         self._ordered: tuple[int | None, int] | None = None
         self._misses = 0
@@ -80,12 +83,25 @@ class Owner:
         return self._ordered is None
 
     def again(self) -> None:
-        """The client was started again: what it was ordered before is over."""
+        """The client was away, and perhaps started again: what it was ordered before is over."""
         self._ordered = None
+
+    def reloaded(self, limit: int | None) -> None:
+        """The client was started again, and has a limit that it had saved at some time."""
+        if limit == self.user.limit or limit in self.ours:
+            return
+        self.stale = [limit]
+        self.remarks.append(
+            f"the client was started again and came back with {_shown(limit)}: autolimit goes on, "
+            f"and restores {_shown(self.user.limit)} at the end"
+        )
 
     def saw(self, now: int, setting: Setting) -> None:
         """The client has this."""
         limit = setting.limit
+        if limit in self.stale:
+            return
+        self.stale = []
         if self._ordered is not None and limit == self._ordered[0]:
             self._ordered, self._misses = None, 0
         self._given = [
@@ -116,9 +132,8 @@ class Owner:
         """Somebody else has set a limit."""
         if self.disputed:
             return
-        shown = "no limit" if limit is None else f"{limit / 1e3:g} kB/s"
         self.remarks.append(
-            f"the limit was changed in the client to {shown}: autolimit goes no higher, "
+            f"the limit was changed in the client to {_shown(limit)}: autolimit goes no higher, "
             "and leaves it so at the end"
         )
         self._changes.append(now)
@@ -128,3 +143,7 @@ class Owner:
                 "something else changes the limit again and again (another autolimit?): only "
                 "watching"
             )
+
+
+def _shown(limit: int | None) -> str:
+    return "no limit" if limit is None else f"{limit / 1e3:g} kB/s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from flashcrowd.autolimit.client import Client, Gone, Setting
 from flashcrowd.autolimit.memory import Memory
@@ -28,6 +28,7 @@ def restore(
     memory: Memory,
     *,
     stopped: Callable[[], bool] = lambda: False,
+    stale: Sequence[int | None] = (),
     wait: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
@@ -40,6 +41,7 @@ def restore(
         client: the client.
         memory: what the user had.
         stopped: whether to give it up.
+        stale: limits that nobody has set: with them the client was started again.
         wait: waits so many seconds.
         clock: seconds that only go forward.
 
@@ -64,7 +66,7 @@ def restore(
             memory.orders.saw(setting.limit)
             doubtful = memory.orders.doubtful()
             back, over = setting.kept == user.kept, clock() >= until
-            strange = not back and setting.limit not in (user.limit, *memory.ours)
+            strange = not back and setting.limit not in (user.limit, *memory.ours, *stale)
             if not written and not strange and (over if doubtful else not back):
                 memory.orders.write(user.limit)
                 client.restore(user.kept)

@@ -248,7 +248,7 @@ class _End:
         owner, memory = self._session.owner, self._memory
         end = None
         if memory is not None:
-            event, text = _restored(self._client, memory, lambda: self._asked > 1)
+            event, text = _restored(self._client, memory, lambda: self._asked > 1, owner.stale)
             if owner.user.limit != owner.began.limit:
                 text += f" It was changed meanwhile; at the start it was {told(owner.began)}."
             if owner.disputed:
@@ -262,12 +262,17 @@ class _End:
         return 0 if why is None and (end is None or end[0] == "restored") else 1
 
 
-def _restored(client: Client, memory: Memory, stopped: Callable[[], bool]) -> tuple[str, str]:
+def _restored(
+    client: Client,
+    memory: Memory,
+    stopped: Callable[[], bool],
+    stale: Sequence[int | None] = (),
+) -> tuple[str, str]:
     """What came of giving it back: an event, and a line for people."""
     late = threading.Timer(LONGEST_S, client.abort)
     late.start()
     try:
-        return "restored", restore(client, memory, stopped=stopped)
+        return "restored", restore(client, memory, stopped=stopped, stale=stale)
     except Damaged as damaged:
         return "not-restored", str(damaged)
     except (Gone, Refused) as error:

@@ -123,7 +123,8 @@ class Session:
     def on_said(self, now: int, said: Said, order: Order | None = None) -> None:
         """The client has answered; `order` is what it was told."""
         reading = said.reading
-        restarted = reading.uploaded < self._reading.uploaded or self._down
+        restarted = self._restarted(reading)
+        away = restarted or self._down
         if self._down:
             self._down = False
             self.remarks.append("the client is back")
@@ -135,12 +136,20 @@ class Session:
             else:
                 self.remarks.append("alternative speeds are off: autolimit goes on")
                 self._control.on_event(now, "resumed")
-        if restarted:
+        if away:
             self.owner.again()
+        if restarted:
+            self.owner.reloaded(reading.setting.limit)
         if order is not None and said.done:
             self.owner.told(now, order.limit, True)
         self.owner.saw(now, reading.setting)
         self._take(now, reading)
+
+    def _restarted(self, now: Reading) -> bool:
+        """Whether the client counts anew: it was started again since the last reading."""
+        before = self._reading
+        fewer = now.uploaded < before.uploaded or now.downloaded < before.downloaded
+        return fewer or (self._silent_since is not None and now.uploaded == now.downloaded == 0)
 
     def on_silence(self, now: int, why: str, order: Order | None = None) -> None:
         """The client did not answer; the order may have come to it."""
