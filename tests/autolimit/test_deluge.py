@@ -76,7 +76,7 @@ def test_who_may_only_look_and_who_has_no_name_are_refused() -> None:
         with pytest.raises(Refused, match="level 5"):
             client.connect()
         nobody = reached(fake.url.replace("me@", ""), None)
-        with pytest.raises(Refused, match="asks for a user"):
+        with pytest.raises(Refused, match="the address has no user"):
             nobody.connect()
         for each in (client, nobody):
             each.close()

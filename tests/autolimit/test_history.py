@@ -68,6 +68,20 @@ def test_the_page_says_no_where_the_line_was_not_left_free(tmp_path: Path) -> No
     assert "was for 62 % of the time more than 150 ms above its least" in lead
 
 
+@pytest.mark.parametrize(
+    ("up", "much"), [(0.0, "nothing"), (None, "nothing"), (1.2e3, "at most 1.2 kB/s")]
+)
+def test_the_page_of_a_run_without_uploads_says_that_it_shows_nothing(
+    up: float | None, much: str, tmp_path: Path
+) -> None:
+    written = history.History(tmp_path, client="Fake 1", control="fixed")
+    for second in range(50):
+        written.status(second * SECOND, status(up, 1_000_000, "waiting"))
+    written.flush()
+    lead = page.made(*history.read(tmp_path)).lead
+    assert lead.startswith(f"This session does not show it: the client uploaded {much}. ")
+
+
 def test_a_history_without_answers_has_a_page(tmp_path: Path) -> None:
     written = history.History(tmp_path, client="Fake 1")
     written.status(0, Status(None, None, None, None, None, None, None, "learning", "why"))

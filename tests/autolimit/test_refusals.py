@@ -54,6 +54,20 @@ def test_a_wrong_password(kind: type[Fake], arguments: list[str], tried: Tried) 
     assert any(remedy in said for remedy in ("Options, Web UI", "give the right one", "file auth"))
 
 
+@pytest.mark.parametrize("secret", [True, False])
+@pytest.mark.parametrize("kind", FAKES)
+def test_an_address_without_a_user_is_said(
+    kind: type[Fake], secret: bool, tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind, "url", property(lambda it: f"{it.scheme}://127.0.0.1:{it.port}"))
+    if not secret:
+        monkeypatch.delenv(VARIABLE)
+    with served(kind()) as fake:
+        said = tried.says(fake)
+    assert "the address has no user; write " in said
+    assert f"{fake.scheme}://USER@HOST:PORT" in said
+
+
 def test_a_qbittorrent_from_before_version_2_of_its_interface(tried: Tried) -> None:
     """It answers 404 to all that begins with /api/v2."""
     with served(FakeQBittorrent()) as fake:

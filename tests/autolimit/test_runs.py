@@ -363,7 +363,9 @@ def test_what_is_favoured_is_a_controller(words: list[str], control: str, tmp_pa
     [
         (["transmission://me:geheim@127.0.0.1:1"], "--password-file"),
         (["transmission://127.0.0.1:1"], "refused: no program listens at 127.0.0.1:1; is Transm"),
-        (["vuze://127.0.0.1:1"], "knows the clients"),
+        (["xyz://127.0.0.1:1"], "knows the clients"),
+        (["rtorrent://127.0.0.1:1"], "rtorrent is not supported; autolimit knows qbittorrent, "),
+        (["qbitorrent://127.0.0.1:1"], "did you mean "),
         (["deluge+https://127.0.0.1:1"], "is not HTTP"),
         (["transmission://127.0.0.1:1", "--control", "fast"], "--control fast"),
         (["transmission://127.0.0.1:1", "--control", "fixed", "--favour", "delay"], "give one"),

@@ -11,6 +11,8 @@ from flashcrowd.errors import did_you_mean, visible
 
 PORTS = {"qbittorrent": 8080, "transmission": 9091, "deluge": 58846}
 """Clients, and the port at which each listens unless told otherwise."""
+_OTHERS = {"rtorrent", "rutorrent", "aria2", "utorrent", "bittorrent", "biglybt", "vuze", "tixati"}
+"""Clients that people have, and that autolimit cannot set."""
 _NO_HTTP = {"deluge"}
 """Those whose interface has no path, and TLS without being asked for it."""
 
@@ -64,6 +66,8 @@ class Address:
             raise Refused(f"{shown} is no address of a client; {example}.")
         if name not in PORTS:
             known = ", ".join(PORTS)
+            if name in _OTHERS:
+                raise Refused(f"{shown}: {name} is not supported; autolimit knows {known}.")
             hint = did_you_mean(name, PORTS)
             raise Refused(
                 f"{shown}: autolimit knows the clients {known}{'; ' + hint if hint else '.'}"

@@ -153,7 +153,7 @@ class Deluge:
             if self._user:
                 why = f"it refused the password of {self._user}, or knows nobody of this name"
             else:
-                why = "it asks for a user; write deluge://USER@HOST:PORT"
+                why = "it asks for a login, and the address has no user; write deluge://USER@HOST:PORT"
             raise Refused(
                 f"{self.place}: {why}; users and passwords stand in the file auth beside Deluge's "
                 "settings."

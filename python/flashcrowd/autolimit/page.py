@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from flashcrowd.autolimit import history
 from flashcrowd.autolimit.delays import HEAVY_NS
+from flashcrowd.autolimit.line import LEAST
 from flashcrowd.report import page
 from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, key
@@ -87,6 +88,13 @@ def _lead(rows: _Rows) -> str:
     if not known.size:
         return "No probe was answered, so nothing can be said of the line."
     half, most = np.quantile(known, [0.5, 0.95])
+    up = rows.up[~np.isnan(rows.up)]
+    if not np.any(up >= LEAST / 1e3):
+        much = f"at most {up.max():.2g} kB/s" if np.any(up > 0) else "nothing"
+        return (
+            f"This session does not show it: the client uploaded {much}. The delay above its least "
+            f"was that of everything else (median {half:.0f} ms, 95th percentile {most:.0f} ms)."
+        )
     above = float(np.mean(known > _FREE_MS))
     verdict = "No" if above > _SELDOM else "Mostly" if above else "Yes"
     time = f"for {100 * above:.2g} % of the time" if above else "at no time"

@@ -17,6 +17,7 @@ _KEY = "qbt_"
 """Keys of the Web API (qBittorrent 5.2) begin so; they need no login."""
 _KIB = 1024
 """Limits are kept in whole KiB/s, rounded down; what is below becomes 1 KiB/s."""
+_NOBODY = "it asks for a login, and the address has no user; write qbittorrent://USER@HOST:PORT"
 _LIMIT = "up_limit"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -141,10 +142,11 @@ class QBittorrent:
         if "www-authenticate" in answer.headers:
             raise self._other(answer)
         if status == 401 or (answer.succeeded and said == "Fails."):
-            whom = f"the password of {self._user}" if self._user else "the login"
+            if not self._user:
+                raise Refused(f"{self.place}: {_NOBODY}.")
             raise Refused(
-                f"{self.place}: it refused {whom}; see Options, Web UI, Authentication in "
-                "qBittorrent."
+                f"{self.place}: it refused the password of {self._user}; see Options, Web UI, "
+                "Authentication in qBittorrent."
             )
         if not answer.succeeded or said not in ("Ok.", ""):
             raise self._other(answer)
@@ -172,7 +174,7 @@ class QBittorrent:
             if self._has_key:
                 why = "it refused the key; make a new one in Options, Web UI"
             elif self._password is None:
-                why = "it asks for a password; write qbittorrent://USER@HOST:PORT"
+                why = _NOBODY
             else:
                 why = "it refused this login or this host name; see Options, Web UI in qBittorrent"
             raise Refused(f"{self.place}: {why}.")

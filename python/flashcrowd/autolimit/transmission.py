@@ -143,7 +143,10 @@ class Transmission:
             if self._user:
                 why = f"it refused the password of {self._user}; give the right one"
             else:
-                why = "it asks for a user; write transmission://USER@HOST:PORT"
+                why = (
+                    "it asks for a login, and the address has no user; write "
+                    "transmission://USER@HOST:PORT"
+                )
             raise Refused(f"{self.place}: {why}.")
         if status == 403 and "whitelist" in answer.text.lower():
             raise Refused(
