@@ -39,6 +39,7 @@ class Metric:
         better: which of two numbers a person wants; empty where that depends on who asks.
         noun: it as a subject in the singular, where the name is none.
         lost: what has no number and is missing in a mean.
+        parts: whether it is known of each group or population.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Metric:
     better: Literal["less", "more", ""] = ""
     noun: str = ""
     lost: str = "what never ended"
+    parts: bool = False
 
 
 SHARE = 0.05
@@ -72,7 +74,7 @@ METRICS = (
         "download time", "swarm", "s",
         "Of each download, from the arrival of its host to the complete file.",
         more="longer", less="shorter", others=("origin",), better="less",
-        lost="downloads that never ended",
+        lost="downloads that never ended", parts=True,
     ),
     Metric(
         "last completion", "swarm", "s",
@@ -252,6 +254,11 @@ def of_kinds(kinds: Iterable[str]) -> list[Metric]:
     """The metrics that workloads of these kinds have."""
     wanted = set(kinds)
     return [candidate for candidate in METRICS if wanted & {candidate.kind, *candidate.others}]
+
+
+def workload(of: str) -> str:
+    """The workload of what a measure is of: a call has a measure for each direction."""
+    return of.partition(" from ")[0]
 
 
 def parse(text: str) -> Named:

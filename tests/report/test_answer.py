@@ -81,7 +81,7 @@ def test_what_does_not_matter_is_no_difference_however_sure_it_is():
 def test_identical_runs_are_the_same():
     rates = {"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [4.0, 4.2]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is about the same with CUBIC or BBR as a transport: 4.10 Mbit/s.",
+        "Goodput is about the same with CUBIC or BBR as a transport: 4.1 Mbit/s.",
         "The runs of a point are all alike (2 runs per point).",
     ]
 
@@ -90,7 +90,7 @@ def test_what_runs_cannot_tell_says_so_and_what_to_do():
     rates = {"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 7.0]}}
     (said,) = sentences(transfers(rates))
     assert said == (
-        "Goodput is 5.00 Mbit/s with CUBIC as a transport and 8.00 Mbit/s with BBR, "
+        "Goodput is 5 Mbit/s with CUBIC as a transport and 8 Mbit/s with BBR, "
         "but 2 runs per point are too few to tell them apart; about 50 would tell."
     )
 
@@ -118,7 +118,7 @@ def test_single_runs_are_samples():
         "Each number is a sample: one run per point.",
     ]
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}}))
-    assert said == "Goodput is 1.00 Mbit/s (one run: a sample)."
+    assert said == "Goodput is 1.000 Mbit/s (one run: a sample)."
 
 
 def test_a_change_beyond_twice_is_a_factor():
@@ -130,7 +130,7 @@ def test_a_change_beyond_twice_is_a_factor():
     found.tables["transfers"] = pa.Table.from_pylist(rows)
     said, _ = sentences(found)
     assert said.startswith(
-        "Transfer time is 3.15 s with BBR as a transport and 10.5 with CUBIC: 3.3 times as long"
+        "Transfer time is 3.1 s with BBR as a transport and 10.5 with CUBIC: 3.3 times as long"
     )
 
 
@@ -155,6 +155,99 @@ def test_many_levels_are_counted():
         "Goodput is 8.40 Mbit/s with t8 as a transport, 3.15 to 7.35 with the other 5 and 2.10 "
         "with t2, against 1.05 with t1"
     )
+
+
+NOISY = [7.0, 12.0, 10.0, 9.5, 11.5]
+"""Runs of 10 Mbit/s whose difference from `STEADY` is open."""
+
+STEADY = [10.2, 10.4, 10.3, 10.1, 10.5]
+
+
+def test_a_level_differs_from_the_baseline_only_surely():
+    rates = {"base": STEADY, "low": [9.2, 9.4, 9.3, 9.1, 9.6], "noisy": NOISY}
+    lower = {"noisy2": [rate * 0.96 for rate in NOISY], "noisy3": [rate * 0.9 for rate in NOISY]}
+    found = transfers({name: {"a": runs} for name, runs in {**rates, **lower}.items()})
+    said, sure = sentences(found)
+    assert said == (
+        "Goodput is 10.30 Mbit/s with base as a transport: 9.5 % lower with low; "
+        "no sure difference with the other 3."
+    )
+    assert "within 0.8 %" in sure
+    read = points.points_of(found)
+    of = headline.headline(found, read)
+    changes = [of.change(of.measures[0], point) for point in read.points[1:]]
+    assert [change.is_clear for change in changes if change] == [True, False, False, False]
+
+
+def test_the_best_and_the_worst_may_differ_surely_and_neither_from_the_baseline():
+    rates = {"base": [7.0, 13.0, 10.0, 9.0, 11.5], "best": [11.0] * 5, "worst": [9.0, 9.1] * 2}
+    rates["worst"].append(9.0)
+    (said, _) = sentences(transfers({name: {"a": runs} for name, runs in rates.items()}))
+    assert said == (
+        "Goodput is 11.0 Mbit/s with best as a transport and 9.0 with worst: 18 % lower; "
+        "neither differs surely from the 10.1 Mbit/s with base."
+    )
+
+
+def test_how_sure_it_is_has_a_number_for_each_measure_where_these_are_far_apart():
+    sure, open_ = [4.0, 4.1, 4.0], [1.0, 1.6, 1.2]
+    rates = {
+        "cubic": {"a": sure, "b": open_},
+        "bbr": {"a": [2.0, 2.0, 2.1], "b": [6.0, 9.0, 9.5]},
+    }
+    *_, said = sentences(transfers(rates))
+    assert said == (
+        "The differences in goodput of a are known within 9.4 % of the larger number, "
+        "in goodput of b within 49 % (95 % confidence, 3 runs per point)."
+    )
+    (said,) = sentences(transfers({"cubic": rates["cubic"]}))
+    assert said == (
+        "Goodput of a is 4.03 Mbit/s ±3.6 % and goodput of b is 1.27 Mbit/s ±60 % "
+        "(95 % confidence, 3 runs)."
+    )
+
+
+def test_a_sentence_has_the_numbers_of_the_table():
+    rates = {"cubic": {"a": [1206.0, 1206.2, 1205.8]}, "bbr": {"a": [34.5, 34.4, 34.6]}}
+    found = transfers(rates)
+    read = points.points_of(found)
+    (measure,) = headline.headline(found, read).measures
+    said, _ = sentences(found)
+    printed = terminal(found, 200)
+    for point in read.points:
+        mean = measure.at(point)
+        assert mean is not None
+        text = measure.column(read.points).level(mean).partition(" ")[0]
+        assert f" {text} " in said
+        assert f" {text} " in printed
+
+
+def test_a_measure_without_a_number_is_named():
+    found = transfers({"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [6.0, 6.6]}})
+    found.study["report"] = {"headline": ["goodput", "total goodput", "p95 ping"]}
+    *_, said = sentences(found)
+    assert said == 'No run has a number for "total goodput" or "p95 ping".'
+    found.study["report"] = {"headline": ["p95 ping"]}
+    assert 'No run has a number for "p95 ping".' in terminal(found, 100)
+
+
+def test_a_measure_of_a_call_has_the_name_of_its_workload():
+    found = transfers({"cubic": {"a": [4.0]}, "bbr": {"a": [6.0]}})
+    calls = [
+        {"run": run, "call": "talk", "from": sender, "to": "b", "sent": 100, "lost": 3 * run,
+         "mean_delay_s": 0.02, "jitter_s": 0.001}
+        for run in (0, 1) for sender in ("home-1", "server-1")
+    ]  # fmt: skip
+    found.tables["calls"] = pa.Table.from_pylist(calls)
+    found.study["report"] = {
+        "headline": ["call loss of talk"],
+        "matters": {"call loss of talk": "40 %"},
+    }
+    of = headline.headline(found, points.points_of(found))
+    both = [f"call loss of talk from {sender}" for sender in ("home-1", "server-1")]
+    assert [it.name for it in of.measures] == both
+    assert not of.absent
+    assert [of.least(it).amount for it in of.measures] == [40.0, 40.0]
 
 
 def trend(values: dict[str, float]) -> str:
@@ -182,7 +275,7 @@ def test_of_numbers_the_trend_is_told():
         "1 Mbit/s and 6.00 Mbit/s at 3 Mbit/s"
     )
     said = trend({"1 Mbit/s": 8.0, "2 Mbit/s": 8.1, "3 Mbit/s": 8.0})
-    assert said.startswith("Goodput of b is about the same with each a limit: 8.03 Mbit/s")
+    assert said.startswith("Goodput of b is about the same with each a limit: about 8.03 Mbit/s")
 
 
 def crossed(values: dict[tuple[str, str], list[float]]) -> Any:
@@ -238,7 +331,7 @@ def test_cases_have_the_names_that_the_study_gives_them():
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["as it is", "the new one"]}
     said, _ = sentences(found)
-    assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
+    assert said.startswith("Goodput is 6.3 Mbit/s with the new one and 4.2 with as it is: ")
     read = points.points_of(found)
     assert [(axis.name, axis.cases) for axis in read.axes] == [
         ("case", ("as it is", "the new one"))
@@ -257,7 +350,7 @@ def test_a_baseline_can_be_a_case():
     cases = {"cases": ["as it is", "the new one"]}
     found.study["report"] = {**cases, "baseline": {"case": "the new one"}}
     said, _ = sentences(found)
-    assert said.startswith("Goodput is 6.30 Mbit/s with the new one and 4.20 with as it is: ")
+    assert said.startswith("Goodput is 6.3 Mbit/s with the new one and 4.2 with as it is: ")
     read = points.points_of(found)
     assert read.chosen("case", "the new one") == read.chosen("transport", "bbr") == (0, [1])
 
@@ -267,7 +360,7 @@ def test_names_of_other_cases_are_not_used():
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["of another sweep"], "baseline": {"case": "as it is"}}
     assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]
-    assert sentences(found)[0].startswith("Goodput is 6.30 Mbit/s with BBR as a transport and 4.20")
+    assert sentences(found)[0].startswith("Goodput is 6.3 Mbit/s with BBR as a transport and 4.2")
 
 
 def test_the_swept_knob_is_not_the_answer():

@@ -89,7 +89,8 @@ def test_a_column_of_more_than_600_seconds_is_read_in_minutes(
 def test_a_column_and_a_sentence_of_small_values_are_read_in_one_smaller_unit() -> None:
     assert wording.readable("s", (0.02, 0.09)) == ("ms", 1e3)
     assert wording.readable("s", (0.02, 0.2)) == ("s", 1.0)
-    assert wording.levels((0.02, 0.09), "Mbit/s") == "20.0 to 90.0 kbit/s"
+    means = [sample(0.0199, 0.0201), sample(0.0899, 0.0901)]
+    assert wording.Column.of(means, "Mbit/s").levels(means) == "20.0 to 90.0 kbit/s"
     assert wording.mean(sample(0.0211, 0.0212, 0.0213), "s") == "21.20 ms"
 
 

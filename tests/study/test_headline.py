@@ -65,7 +65,8 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ({"headline": ["p95 pong"]}, r"report\.headline\[0\]", 'did you mean "ping"'),
         ({"headline": ["download time"]}, r"report\.headline\[0\]", "no swarm is"),
         ({"headline": ["goodput of backups"]}, r"report\.headline\[0\]", 'did you mean "backup"'),
-        ({"headline": ["goodput in x"]}, r"report\.headline\[0\]", "group or population"),
+        ({"headline": ["goodput in x"]}, r"report\.headline\[0\]", "groups and populations have"),
+        ({"headline": ["transfer time"]}, r"report\.headline\[0\]", 'it has a "goodput"'),
         ({"baseline": {"transport": "libtup"}}, r"report\.baseline\.transport", 'mean "libutp"?'),
         ({"baseline": "libutp"}, r"report\.baseline", "a swept path and one of its values"),
         ({"baseline": {"transports": "libutp"}}, r"report\.baseline\.transports", "a swept path"),
@@ -113,3 +114,20 @@ def test_names_of_cases_go_with_the_axis_that_the_command_line_fixes():
     fixed = {"workloads.backup.transport": "libutp", "workloads.backup.flows": 1}
     assert Study.from_dict(document, set=fixed).report.baseline == {}
     assert Study.from_dict(document, set=fixed).report.cases == []
+
+
+def test_what_only_some_workloads_of_a_kind_have_is_asked_of_these():
+    import tomllib
+
+    path = STUDY.with_name("patch.toml")
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    document["report"] = {"headline": ["source upload"]}
+    assert Study.from_dict(document).report.headline == ["source upload"]
+    document["report"] = {"headline": ["last completion in people"]}
+    with pytest.raises(StudyError, match="groups and populations have: download time"):
+        Study.from_dict(document)
+    document = tomllib.loads(STUDY.with_name("latency.toml").read_text(encoding="utf-8"))
+    document["report"] = {"headline": ["last completion", "source upload"]}
+    with pytest.raises(StudyError, match=r"report\.headline\[1\]") as error:
+        Study.from_dict(document)
+    assert 'what its seeds send is "seed upload"' in str(error.value)

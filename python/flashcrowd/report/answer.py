@@ -61,6 +61,9 @@ def sentences(
         found[0] = f"{verdict}{found[0][:1].lower()}{found[0][1:]}"
     for measure in headline.measures:
         found += lacking.sentences(measure, points)
+    if headline.absent:
+        names = wording.listed([f'"{name}"' for name in headline.absent], "or")
+        found.append(f"No run has a number for {names}.")
     return found
 
 
@@ -79,19 +82,22 @@ def _alone(measures: Sequence[Measure], points: Points) -> Iterator[str]:
     known = known[:_MOST_NUMBERS]
     if not known:
         return
-    said = [f"{subject(m)} is {wording.level(found.mean, m.unit)}" for m, found in known]
-    spread = max(_relative(found, found.mean) for _, found in known)
+    said = [f"{subject(m)} is {m.column(points.points).level(found)}" for m, found in known]
+    spreads = [_relative(found, found.mean) for _, found in known]
     counts = [found.n for _, found in known]
     runs = wording.counts(min(counts), max(counts))
     if max(counts) == 1:
         doubt = "one run: a sample"
-    elif not math.isfinite(spread):
+    elif not math.isfinite(max(spreads)):
         doubt = runs
-    elif spread < _NOTHING:
+    elif max(spreads) < _NOTHING:
         doubt = f"{runs}, all alike"
-    else:
+    elif _are_near(spreads):
         each = "each " if len(known) > 1 else ""
-        doubt = f"{each}±{_percent(spread)} at {_CONFIDENCE}, {runs}"
+        doubt = f"{each}±{_percent(max(spreads))} at {_CONFIDENCE}, {runs}"
+    else:
+        said = [f"{text} ±{_percent(it)}" for text, it in zip(said, spreads, strict=True)]
+        doubt = f"{_CONFIDENCE}, {runs}"
     yield f"{wording.sentence(wording.listed(said))} ({doubt})."
 
 
@@ -158,13 +164,26 @@ def _sure(used: Sequence[Finding]) -> Iterator[str]:
     counts = [count for it in used for count in it.runs]
     least, most = min(counts), max(counts)
     runs = f"{wording.counts(least, most)} per point"
-    spread = max(_relative(it.change, max(map(abs, it.values(it.levels)))) for it in used)
+    of: dict[str, float] = {}
+    for it in used:
+        size = max(map(abs, it.values(it.levels)))
+        for change in it.changes:
+            name = subject(it.measure)
+            of[name] = max(of.get(name, 0.0), _relative(change, size))
+    spread = max(of.values())
     if most == 1:
         yield "Each number is a sample: one run per point."
     elif least == 1 or not math.isfinite(spread):
         yield f"How well the differences are known is open ({runs})."
     elif spread < _NOTHING:
         yield f"The runs of a point are all alike ({runs})."
+    elif not _are_near(list(of.values())):
+        (names, first), *others = _together(of)
+        parts = [
+            f"differences in {names} are known within {_percent(first)} of the larger number",
+            *(f"in {other} within {_percent(share)}" for other, share in others),
+        ]
+        yield f"The {', '.join(parts)} ({_CONFIDENCE}, {runs})."
     elif spread > 1:
         yield f"The differences are not known within 100 % ({_CONFIDENCE}, {runs})."
     else:
@@ -188,7 +207,27 @@ _NOTHING = 0.0005
 """Intervals of a smaller share of the number are no doubt of anybody."""
 
 
+_NEAR = 2.0
+"""Intervals of measures that differ by no more than this factor are told as the widest."""
+
+
+def _together(of: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Measures that are known about as well, with the widest share of each such group."""
+    groups: list[tuple[list[str], float]] = []
+    for name, share in sorted(of.items(), key=lambda pair: -pair[1]):
+        if groups and _are_near([groups[-1][1], share]):
+            groups[-1][0].append(name)
+        else:
+            groups.append(([name], share))
+    return [(wording.listed(names), share) for names, share in reversed(groups)]
+
+
+def _are_near(spreads: Sequence[float]) -> bool:
+    return max(spreads) <= _NEAR * max(min(spreads), _NOTHING)
+
+
 def _percent(share: float) -> str:
-    """A share in per cent, rounded up to two digits."""
+    """A share in per cent, rounded up to two digits, 0.1 % at least."""
+    share = max(share, 0.001)
     places = 1 if share < 0.1 else 0
     return f"{wording.number(math.ceil(100 * share * 10**places) / 10**places, places)} %"

@@ -122,6 +122,7 @@ def settings(
         others: how many more there are.
     """
     more = [f"{others} {'others' if others > 1 else 'other'}"] if others else []
+    where = " (see the table)" if others else ""
     plain = [value(axis, level) for level in levels]
     first = plain[0] if named else setting(axis, levels[0])
     if len(plain) + others < 2:
@@ -129,12 +130,12 @@ def settings(
     for tail in (f" {axis.name}", f" {axis.name.removesuffix('s')}", f" as {axis.name}"):
         if first == f"{plain[0]}{tail}":  # 0 or 1 flows, CUBIC or BBR as transport
             noun = tail if " as " in tail else f" {axis.name}"
-            return f"{listed([*plain, *more], word)}{noun}"
+            return f"{listed([*plain, *more], word)}{noun}{where}"
     units = {_unit(text) for text in plain}
     if len(units) == 1 and (unit := units.pop()) and not axis.cases:
         said = [text.removesuffix(f" {unit}") for text in (first, *plain[1:])]
-        return listed([*said[:-1], f"{said[-1]} {unit}", *more], word)
-    return listed([first, *plain[1:], *more], word)
+        return listed([*said[:-1], f"{said[-1]} {unit}", *more], word) + where
+    return listed([first, *plain[1:], *more], word) + where
 
 
 def _unit(text: str) -> str:

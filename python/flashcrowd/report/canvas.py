@@ -31,6 +31,9 @@ WIDTH = 6.8
 #: Height of a line of a legend, in inches.
 _LEGEND_LINE = 0.17
 
+#: So many of them have room in a figure that is as high as any.
+_LEGEND_LINES = 6
+
 #: Up to this width, in inches, panels stand below each other.
 _STACKED = 4.6
 
@@ -129,18 +132,29 @@ class Canvas:
         return {how.format: found}
 
     def _laid_out(self, width: float) -> None:
+        """Labels for a figure of this width, which becomes higher where they are long."""
+        more: dict[int, float] = {}
         for panel in self.panels:
             fitting.wrap(panel, width / fitting.columns(self.drawing))
-            fitting.turn(panel, width / fitting.columns(self.drawing))
+            row = fitting.row(panel)
+            more[row] = max(
+                more.get(row, 0.0), fitting.turn(panel, width / fitting.columns(self.drawing))
+            )
+        self._grow(sum(more.values()))
+
+    def _grow(self, inches: float) -> None:
+        self.drawing.set_figheight(float(self.drawing.get_figheight()) + inches)
 
     def _text(self, width: float, fonts: str = _FONTS) -> str:
         """The SVG, with labels and a legend for a figure of this width."""
+        height = float(self.drawing.get_figheight())
         self._laid_out(width)
         legends = self._legend(width)
         sink = io.StringIO()
         FigureCanvasSVG(self.drawing).print_svg(sink, metadata={"Date": None, "Creator": None})
         for legend in legends:
             legend.remove()
+        self.drawing.set_figheight(height)
         text = sink.getvalue()
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
@@ -175,9 +189,7 @@ class Canvas:
         )
         series_marks.mark_key(legend)
         lines = -(-len(self._key.labels) // columns) + bool(self._key.title)
-        if width < WIDTH:
-            height = float(self.drawing.get_figheight())
-            self.drawing.set_figheight(height + _LEGEND_LINE * lines)
+        self._grow(_LEGEND_LINE * max(0, lines - (0 if width < WIDTH else _LEGEND_LINES)))
         return [legend]
 
 

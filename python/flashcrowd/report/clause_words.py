@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from flashcrowd.report import axis_words, wording
@@ -18,8 +19,10 @@ _FEWER = 34
 """Words beyond which levels are counted rather than named."""
 
 #: Levels of a group that are named, more are counted; fewer where a sentence grows too long. Then
-#: groups are named that are neither the best nor the worst, or are not.
-_NAMES = ((3, True), (2, True), (2, False))
+#: groups are named that are neither the best nor the worst, or are not. All of three are named
+#: while they fit.
+_NAMES = ((3, True), (2, True), (2, False), (1, False), (0, False))
+_ALL_NAMED = 3
 
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
@@ -42,17 +45,27 @@ def words(clause: Clause, beside: Clause | None = None) -> str:
         clause: what came out.
         beside: what was said of the measure before, in the same sentence or the one before.
     """
-    end = ""
-    if is_bufferbloat(clause):
+    end, bad = "", ""
+    if is_bufferbloat(clause) and _lists(clause):
+        bad = " (bufferbloat)"
+    elif is_bufferbloat(clause):
         falls = clause.kind == "trend" and len(clause.findings[0].groups) == 2
         shrinks = falls and clause.findings[0].ratio < 1
         end = ", as bufferbloat shrinks" if shrinks else ", because of bufferbloat"
-    said = [f"{_words(clause, beside, *names)}{end}" for names in _NAMES]
+    said = [f"{_words(clause, beside, *names, bad)}{end}" for names in _NAMES]
     for most in (_FEWER, MOST_WORDS):
-        for text in said[: -1 if most == _FEWER else None]:
+        for text in said[: 2 if most == _FEWER else None]:
             if len(text.split()) <= most:
                 return text
     return said[-1]
+
+
+def _lists(clause: Clause) -> bool:
+    """Whether numbers are listed without how they differ: a cause is that of the highest."""
+    found = clause.findings[0]
+    if found.kind == "trend":
+        return len(found.groups) > 2 and not found.bends
+    return not _by(clause)
 
 
 def is_bufferbloat(clause: Clause) -> bool:
@@ -77,7 +90,8 @@ def is_bufferbloat(clause: Clause) -> bool:
 _DELAYS = ("ping", "one-way delay", "round-trip time", "tail round-trip time")
 
 
-def _words(clause: Clause, beside: Clause | None, names: int, inner: bool) -> str:
+def _words(clause: Clause, beside: Clause | None, names: int, inner: bool, bad: str) -> str:
+    """In words; `bad` stands behind the highest number."""
     where = clause.compared.named(clause.settings, again=beside is not None)
     name = "it" if beside else clause.subject
     head = f"{where}, {name}" if where else name
@@ -85,7 +99,9 @@ def _words(clause: Clause, beside: Clause | None, names: int, inner: bool) -> st
     if clause.kind == "same":
         return f"{head} is {clause.level(found.groups[0])} {every(found.axis, found.groups[0])}"
     if clause.kind == "trend":
-        return f"{head} {_trend(clause, named=beside is not None)}"
+        return f"{head} {_trend(clause, bad, named=beside is not None)}"
+    if found.against in found.levels:
+        return f"{head} is {_against(clause, names, bad, named=beside is not None)}"
     by = _by(clause)
     if by and clause.is_wide and len(found.levels) == len(found.groups):
         (better,), (worse,) = found.groups
@@ -94,15 +110,57 @@ def _words(clause: Clause, beside: Clause | None, names: int, inner: bool) -> st
         return f"{head} is {by} with {of_worse} than with {of_better}"
     if by and beside is not None and beside.form == clause.form:
         return f"{head} is {by}"
-    ranked = _ranked(clause, names, inner=inner, named=beside is not None)
-    return f"{head} is {ranked}{f': {by}' if by else ''}"
+    ranked = _ranked(clause, names, bad, inner=inner, named=beside is not None)
+    text = f"{head} is {ranked}{f': {by}' if by else ''}"
+    if found.against is None:
+        return text
+    other = f"{clause.level([found.against])} with {axis_words.value(found.axis, found.against)}"
+    return f"{text}; neither differs surely from the {other}"
 
 
-def _ranked(clause: Clause, names: int, *, inner: bool, named: bool) -> str:
+def _against(clause: Clause, names: int, bad: str, *, named: bool) -> str:
+    """The level with which others are compared, those that differ surely, and how many do not."""
+    found = clause.findings[0]
+    base, *sure = found.groups
+    highest = _highest(clause)
+    number, last = _unless(clause.level(base), "")
+    text = f"{number} with {axis_words.settings(found.axis, base, named=named)}"
+    text += bad if base == highest else ""
+    said = []
+    for group in sure:
+        ratios = [
+            value / it.values(base)[0] if it.values(base)[0] else math.inf
+            for it in clause.findings
+            for value in it.values(group)
+        ]
+        if clause.measure.unit != "%" and all(0 < ratio < math.inf for ratio in ratios):
+            how = by(ratios, clause.measure)
+        else:
+            how, last = _unless(clause.level(group), last)
+        which = _several(found.axis, group, names, named=True)
+        said.append(f"{how} with {which}{bad if group == highest else ''}")
+    rest = found.unsure
+    others = (
+        f"the other {len(rest)}"
+        if len(rest) > 1
+        else axis_words.settings(found.axis, rest, named=True)
+    )
+    return f"{text}: {wording.listed(said)}; no sure difference with {others}"
+
+
+def _highest(clause: Clause) -> tuple[int, ...]:
+    """The group of levels with the highest number."""
+    return max(clause.findings[0].groups, key=lambda group: max(clause.values(group)))
+
+
+def _ranked(clause: Clause, names: int, bad: str, *, inner: bool, named: bool) -> str:
     """The groups of levels with their numbers: the best first."""
     found = clause.findings[0]
     # All others are those that are left when the rest has been named, never the first group.
     crowd = max(range(1, len(found.groups)), key=lambda i: (len(found.groups[i]), i))
+    highest = _highest(clause)
+    if found.reference is not None and clause.values([found.reference]) > clause.values(highest):
+        highest = ()
     said, last = [], ""
     for i, group in enumerate(found.groups):
         if 0 < i < len(found.groups) - 1 and not inner:
@@ -113,17 +171,20 @@ def _ranked(clause: Clause, names: int, *, inner: bool, named: bool) -> str:
         else:
             which = _several(found.axis, group, names, named=named)
             named = True
-        said.append(f"{number} with {which}")
+        said.append(f"{number} with {which}{bad if group == highest else ''}")
     text = wording.listed(said)
     if found.reference is not None:
         number, _ = _unless(clause.level([found.reference]), last)
         text += f", against {number} with {axis_words.value(found.axis, found.reference)}"
+        text += bad if highest == () else ""
     return text
 
 
 def _several(axis: Axis, group: Sequence[int], names: int, *, named: bool) -> str:
-    if len(group) <= names:
+    if len(group) <= (_ALL_NAMED if names > 1 else _ALL_NAMED - 1):
         return axis_words.settings(axis, group, named=named)
+    if not names:
+        return f"{len(group)} settings (see the table)"
     kept = max(1, names - 1)
     others = len(group) - kept
     return axis_words.settings(axis, group[:kept], named=named, others=others)
@@ -135,7 +196,7 @@ def _unless(level: str, last: str) -> tuple[str, str]:
     return (number if unit == last else level), unit
 
 
-def _trend(clause: Clause, *, named: bool) -> str:
+def _trend(clause: Clause, bad: str, *, named: bool) -> str:
     found = clause.findings[0]
     axis, groups = found.axis, found.groups
     levels = [clause.about(group) for group in groups]
@@ -152,9 +213,11 @@ def _trend(clause: Clause, *, named: bool) -> str:
         return f"{verb} from {levels[0]} {at_first} to {levels[1]} {at_last}"
     inner = groups[1][0]
     word = "highest" if found.values(groups[1])[0] > found.values(groups[0])[0] else "lowest"
+    causes = [bad if group == _highest(clause) else "" for group in groups]
     return (
-        f"is {word} {axis_words.at(axis, inner, named=named)}: {levels[1]}, against {levels[0]} "
-        f"{axis_words.at(axis, first, named=True)} and {levels[2]} {at_last}"
+        f"is {word} {axis_words.at(axis, inner, named=named)}: {levels[1]}{causes[1]}, against "
+        f"{levels[0]} {axis_words.at(axis, first, named=True)}{causes[0]} and {levels[2]} "
+        f"{at_last}{causes[2]}"
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from flashcrowd import metrics
 from flashcrowd.report import wording
 from flashcrowd.report.compared import Compared
 from flashcrowd.report.finding import Finding, Kind, finding
 from flashcrowd.report.measure import Measure
+from flashcrowd.report.statistics import Estimate
 
 #: Outcomes are one if their ratios differ by no more than this factor.
 _ALIKE = 1.3
@@ -64,14 +66,25 @@ class Clause:
 
     def level(self, group: Sequence[int]) -> str:
         """The numbers of a group of levels: ``2.2 to 2.3 Mbit/s``."""
-        return wording.levels(self.values(group), self.measure.unit)
+        return self._column.levels(self._means(group))
 
     def about(self, group: Sequence[int]) -> str:
         """The number of a level of a trend, of several settings their mean."""
-        values = self.values(group)
-        mean = math.fsum(values) / len(values)
-        several = len(set(values)) > 1
-        return f"{'about ' if several else ''}{wording.level(mean, self.measure.unit)}"
+        return self._column.level(*self._means(group))
+
+    def at(self, setting: tuple[int, ...], level: int) -> str:
+        """The number of one level in one setting."""
+        found = self.measure.at(self.compared.settings[setting][level])
+        assert found is not None
+        return self._column.level(found)
+
+    @cached_property
+    def _column(self) -> wording.Column:
+        return self.measure.column(self.compared.points.points)
+
+    def _means(self, group: Sequence[int]) -> list[Estimate]:
+        found = [self.measure.at(it.points[level]) for it in self.findings for level in group]
+        return [each for each in found if each is not None]
 
     @property
     def is_whole(self) -> bool:
@@ -101,7 +114,8 @@ def _spread(values: Sequence[float]) -> float:
 
 def _form(found: Finding) -> tuple[object, ...]:
     rising = found.ratio > 1 if found.kind == "trend" else None
-    return (found.kind, found.groups, found.reference, found.bends, found.settles, rising)
+    groups = (found.groups, found.reference, found.against, found.unsure)
+    return (found.kind, *groups, found.bends, found.settles, rising)
 
 
 def clauses(measure: Measure, compared: Compared) -> list[Clause]:

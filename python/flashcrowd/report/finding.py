@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -43,6 +43,9 @@ class Finding:
         reference: the baseline's level, where it is better or worse than all that are ranked.
         bends: whether a trend has three groups as nothing differs before the second.
         settles: whether a trend ends before its last level, as nothing differs from there on.
+        against: the level, alone in the first group, from which the ranked differ surely where
+            others do not; among these where only the best and the worst differ, from each other.
+        unsure: those others.
     """
 
     measure: Measure
@@ -53,6 +56,8 @@ class Finding:
     reference: int | None = None
     bends: bool = False
     settles: bool = False
+    against: int | None = None
+    unsure: tuple[int, ...] = ()
 
     def values(self, group: Sequence[int]) -> list[float]:
         """The means of a group of levels."""
@@ -84,6 +89,15 @@ class Finding:
         means = {level: self.values([level])[0] for level in self.levels}
         low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
         return between(self.measure, self.points[high], self.points[low])
+
+    @property
+    def changes(self) -> list[Estimate | None]:
+        """Of each difference that is named as one; the widest only where groups stand for it."""
+        if self.against not in self.levels:
+            return [self.change]
+        base = self.points[self.against]
+        named = [level for level in self.levels if level != self.against]
+        return [between(self.measure, self.points[level], base) for level in named]
 
     @property
     def runs(self) -> tuple[int, int]:
@@ -135,23 +149,48 @@ def finding(
             _HOLLOW * abs(means[low]), 2 * least.beside(means[low], means[high])
         )
         return found("undecided", [[low], [high]]) if hollow else found("same", [list(means)])
+    ranked = sorted(means, key=means.__getitem__, reverse=better == "more")
+    if not better and ranked[-1] == min(means):
+        ranked.reverse()  # neither is better: the baseline, which is first, comes first
+    against = baseline if baseline in means else ranked[0]
+    unsure = [level for level in ranked if level != against and not differ(level, against)]
     if not _clear(measure, kept[low], kept[high]):
+        if len(unsure) < len(ranked) - 1:
+            return _against(found, ranked, against, unsure)
         return found("undecided", [[low], [high]])
     ordered = len(means) > _FEW and axis_words.is_ordered(axis)
     if ordered and (going := trend.trend(means, moves, differ)):
         groups, bends, settles = going
         return replace(found("trend", groups), bends=bends, settles=settles)
-    ranked = sorted(means, key=means.__getitem__, reverse=better == "more")
-    if not better and ranked[-1] == min(means):
-        ranked.reverse()  # neither is better: the baseline, which is first, comes first
     groups = _groups(ranked, differ)
-    if len(groups) == 1:  # only the furthest differ
-        groups = [group for group in (ranked[:1], ranked[1:-1], ranked[-1:]) if group]
+    with_it = next(group for group in groups if against in group)
+    if not set(unsure) <= set(with_it):
+        return _against(found, ranked, against, unsure)
     apart = [baseline] in (groups[0], groups[-1]) and len(ranked) > _MOST_GROUPS
     rest = _groups([level for level in ranked if level != baseline], differ)
     if baseline is not None and apart and len(rest) > 1:
         return replace(found("ranked", _most(rest)), reference=baseline)
     return found("ranked", _most(groups))
+
+
+def _against(
+    found: Callable[[Kind, Sequence[Sequence[int]]], Finding],
+    ranked: list[int],
+    against: int,
+    unsure: list[int],
+) -> Finding:
+    """Levels that differ surely from one: the better, then the worse, the furthest first."""
+    if len(unsure) == len(ranked) - 1:
+        ends = [ranked[:1], ranked[-1:]]
+        if [against] in ends:
+            return found("undecided", ends)
+        return replace(found("ranked", ends), against=against, unsure=tuple(unsure))
+    at = ranked.index(against)
+    better, worse = (
+        [level for level in side if level not in unsure] for side in (ranked[:at], ranked[:at:-1])
+    )
+    groups = [group for group in ([against], better, worse) if group]
+    return replace(found("ranked", groups), against=against, unsure=tuple(unsure))
 
 
 def _comparable(measure: Measure, levels: dict[int, Point]) -> Iterator[tuple[int, Point]]:

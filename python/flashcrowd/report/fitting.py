@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from matplotlib.axes import Axes
@@ -11,6 +12,13 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 
 #: Width of a letter on an axis, about, in inches.
 _LETTER = 0.075
+
+#: Names that would run into each other are turned by so many degrees; a panel has room for so much
+#: height of them, in inches.
+_TURNED, _NAMES = 35, 1.2
+
+#: Letters of a line of such a name at most.
+_LONGEST = 36
 
 #: Width for phones: at 374 px, the column of a screen of 400 px, 8 pt are 11 px.
 NARROW = 3.75
@@ -26,6 +34,11 @@ def _place(panel: Axes) -> tuple[int, int]:
     """Row and column of a panel."""
     spec = panel.get_subplotspec()
     return (spec.rowspan.start, spec.colspan.start) if spec else (0, 0)
+
+
+def row(panel: Axes) -> int:
+    """The row of a panel."""
+    return _place(panel)[0]
 
 
 def columns(drawing: Drawing) -> int:
@@ -63,16 +76,28 @@ def stack(drawing: Drawing) -> None:
             panel.set_subplotspec(grid[-1])
 
 
-def turn(panel: Axes, width: float) -> None:
-    """Turns the names on an abscissa of categories that would run into each other."""
+def name(text: str) -> str:
+    """A name on an abscissa, in lines where it is long."""
+    return textwrap.fill(text, _LONGEST)
+
+
+def turn(panel: Axes, width: float) -> float:
+    """Turns the names on an abscissa of categories that would run into each other.
+
+    Returns:
+        How much higher the panel has to be for names that are long, in inches.
+    """
     names = [label.get_text() for label in panel.get_xticklabels()]
+    lines = [line for name in names for line in name.split("\n")]
     fixed = isinstance(panel.xaxis.get_major_locator(), FixedLocator)
+    crowded, longest = False, max(map(len, lines), default=0) * _LETTER
     if fixed and names and not isinstance(panel.xaxis.get_major_formatter(), ScalarFormatter):
         room = 0.8 * width / len(names)
-        crowded = max(map(len, names)) * _LETTER > room
-        panel.tick_params("x", labelrotation=35 if crowded else 0)
+        crowded = longest > room
+        panel.tick_params("x", labelrotation=_TURNED if crowded else 0)
         for label in panel.get_xticklabels():
             label.set(ha="right" if crowded else "center", rotation_mode="anchor")
+    return max(0.0, longest * math.sin(math.radians(_TURNED)) - _NAMES) if crowded else 0.0
 
 
 def wrap(panel: Axes, width: float) -> None:

@@ -46,6 +46,7 @@ class Headline:
         matters: which differences of each measure do, by the measure's name.
         question: what the study asks; empty if it does not say.
         queues: how long packets wait in each link's queue.
+        absent: measures that the study names and no run has a number for.
     """
 
     measures: Sequence[Measure]
@@ -54,6 +55,7 @@ class Headline:
     matters: Mapping[str, Least] = field(default_factory=dict)
     question: str = ""
     queues: Sequence[Measure] = ()
+    absent: Sequence[str] = ()
 
     def least(self, measure: Measure) -> Least:
         """Which differences of a measure matter."""
@@ -109,6 +111,7 @@ def chosen(
         {measure.name: least(asked.get("matters"), name) for measure, name, _ in found},
         next((title for title in titles if title.endswith("?")), ""),
         [each.measure() for each in everything if each.metric.name == "queueing delay"],
+        [str(name) for name in named if not any(name == it for _, it, _ in found)],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flashcrowd import bounds, metrics
@@ -45,8 +45,9 @@ def least(asked: Any, named: Named) -> Least:
     if not isinstance(asked, Mapping):
         return usual
     found = {str(metrics.parse(str(key))): str(text) for key, text in asked.items()}
+    whole = replace(named, of=metrics.workload(named.of))
     of_all = Named(named.metric)
-    for name in (named, Named(named.metric, named.statistic), of_all):
+    for name in (named, whole, Named(named.metric, named.statistic), of_all):
         if (text := found.get(str(name))) is not None:
             return Least(*bounds.smallest(text, named.metric))
     return usual

@@ -124,6 +124,10 @@ class Measure:
         found = sequential.estimate(values, self.looks) if self.looks else estimate(values)
         return found.within(self.least, self.most)
 
+    def column(self, points: Iterable[Point]) -> wording.Column:
+        """How its means are written, side by side."""
+        return wording.Column.of(map(self.at, points), self.unit)
+
     def places(self, points: Iterable[Point]) -> int:
         """How many decimals its means have, side by side."""
         return wording.places_of(map(self.at, points))

@@ -57,7 +57,7 @@ def named(results: Source, name: Named) -> list[Measure]:
 def fitting(everything: Sequence[Observations], name: Named) -> Iterator[Observations]:
     """The observations that `name` is about."""
     for each in everything:
-        if each.metric == name.metric and name.of in ("", each.of):
+        if each.metric == name.metric and name.of in ("", each.of, metrics.workload(each.of)):
             yield from _within(each, name.within)
 
 

@@ -30,7 +30,8 @@ def summary(results: Source) -> RenderableType:
     points = points_of(results)
     found = headline(results, points)
     if not found.measures:
-        return Group(Text("No run has a number to summarise."), *_reasons(results, points))
+        said = answer.sentences(found, points) or ["No run has a number to summarise."]
+        return Group(*map(Text, said), *_reasons(results, points))
     judged = expectations.judge(results, points)
     return Group(
         *(Text(it) for it in answer.sentences(found, points, judged, results.provenance)),
@@ -85,7 +86,8 @@ class _Levels:
         if not narrow:
             table.add_column("runs", justify="right", no_wrap=True)
         for measure in measures:
-            heading = _lines(f"{measure.name} ({measure.unit})", 12 if narrow else 20)
+            unit = measure.column(self.points.points).unit
+            heading = _lines(f"{measure.name} ({unit})", 12 if narrow else 20)
             table.add_column(heading, justify="right", no_wrap=True)
             if measure.name in changed:
                 table.add_column("change", justify="right", no_wrap=True)
@@ -111,9 +113,10 @@ class _Levels:
         found = measure.at(point)
         if found is None:
             return ["–", ""] if self.headline.baseline else ["–"]
-        places = measure.places(self.points.points)
-        below = wording.interval(found, places=places) if intervals >= _MEANS else ""
-        cells: list[RenderableType] = [_two(wording.mean(found, places=places), below)]
+        column = measure.column(self.points.points)
+        shown, places = found.scaled(column.factor), column.places
+        below = wording.interval(shown, places=places) if intervals >= _MEANS else ""
+        cells: list[RenderableType] = [_two(wording.mean(shown, places=places), below)]
         if self.headline.baseline:
             change = self.headline.change(measure, point)
             if change is None:

@@ -34,7 +34,7 @@ def too_few(clause: Clause, compared: Compared, provenance: Mapping[str, Any]) -
     runs = wording.count(found.runs[1], "run")
     (low,), (high,) = found.groups
     first, second = (
-        f"{wording.level(found.values([level])[0], clause.measure.unit)} with "
+        f"{clause.at(setting, level)} with "
         f"{axis_words.settings(compared.axis, [level], named=i > 0)}"
         for i, level in enumerate((low, high))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from flashcrowd.report.statistics import Estimate
@@ -264,24 +265,50 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
-def level(value: float, unit: str) -> str:
-    """A number of a sentence: three significant digits, and a unit that people read."""
-    return levels((value,), unit)
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How the means of a measure are written, in a table and in a sentence alike.
 
+    Attributes:
+        unit: the unit.
+        factor: what makes a mean one in that unit.
+        places: decimals.
+    """
 
-def levels(values: Sequence[float], unit: str) -> str:
-    """A number, or from the smallest to the largest where they differ: ``2.2 to 2.3 Mbit/s``."""
-    said, factor = readable(unit, values)
-    scaled = [value * factor for value in values]
-    if min(scaled) > 0 and max(scaled) / min(scaled) < _ONE:
-        scaled = [math.fsum(scaled) / len(scaled)]
-    most = max(map(abs, scaled))
-    texts = list(dict.fromkeys(significant(v, most) for v in (min(scaled), max(scaled))))
-    return f"{' to '.join(texts)} {said}"
+    unit: str
+    factor: float
+    places: int
+
+    @classmethod
+    def of(cls, estimates: Iterable[Estimate | None], unit: str) -> Column:
+        """That of such means in `unit`."""
+        known = [each for each in estimates if each is not None]
+        said, factor = readable(unit, [each.mean for each in known])
+        return cls(said, factor, places_of(each.scaled(factor) for each in known))
+
+    def level(self, *estimates: Estimate) -> str:
+        """A number of a sentence; of several that are nearly one about their mean."""
+        texts = dict.fromkeys(map(self._number, estimates))
+        if len(texts) == 1:
+            return f"{next(iter(texts))} {self.unit}"
+        middle = math.fsum(each.mean for each in estimates) / len(estimates)
+        return f"about {significant(middle * self.factor)} {self.unit}"
+
+    def levels(self, estimates: Iterable[Estimate]) -> str:
+        """A number, or from the smallest to the largest where they differ: ``2.2 to 2.3 ms``."""
+        ranked = sorted(estimates, key=lambda each: each.mean)
+        low, high = ranked[0], ranked[-1]
+        first, last = self._number(low), self._number(high)
+        if first == last or (low.mean > 0 and high.mean / low.mean < _ONE):
+            return self.level(*ranked)
+        return f"{first} to {last} {self.unit}"
+
+    def _number(self, estimate: Estimate) -> str:
+        return mean(estimate.scaled(self.factor), places=self.places)
 
 
 _ONE = 1.02
-"""Numbers that differ by a smaller factor are told as their mean."""
+"""Numbers that differ by a smaller factor are about their mean."""
 
 
 def significant(value: float, beside: float | None = None, digits: int = 3) -> str:

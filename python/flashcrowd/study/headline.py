@@ -164,12 +164,36 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
         known = [metric.name for metric in metrics.of_kinds([*kinds, "link"])]
         raise UnitError(f"a metric of what is there (no {kind} is); {one_of(known, 20)}")
     names = list(dict.fromkeys(name for name, _ in workloads))
-    if named.of and named.of.partition(" from ")[0] not in names:
+    if named.of and metrics.workload(named.of) not in names:
         raise metrics.unknown(named.of, names, f"the name of a {kind}")
+    meant = [it for name, it in workloads if metrics.workload(named.of) in ("", name)]
+    _must_have(named.metric, meant)
+    if named.within and not named.metric.parts:
+        allowed = one_of(metric.name for metric in metrics.METRICS if metric.parts)
+        raise UnitError(f'with "in", a metric that groups and populations have: {allowed}')
     if named.within:
         parts = list(dict.fromkeys(_parts(scenarios, named.of)))
         if kind not in ("swarm", "origin") or named.within not in parts:
             raise metrics.unknown(named.within, parts, "a group or population of the swarm")
+
+
+NEEDED = ("web_seeds", "size")
+"""Settings of a workload without which it lacks a metric of its kind."""
+
+
+def _must_have(metric: metrics.Metric, workloads: Sequence[Any]) -> None:
+    """Whether any of the workloads has what a metric needs besides their kind.
+
+    Raises:
+        UnitError: none has; names the metric that is known without it.
+    """
+    if metric.name == "source upload" and not any(
+        isinstance(it, Swarm) and it.web_seeds for it in workloads
+    ):
+        allowed = "a metric that a swarm without web seeds has"
+        raise UnitError(allowed, 'what its seeds send is "seed upload"')
+    if metric.name == "transfer time" and all(it.size is None for it in workloads):
+        raise UnitError("a metric that a transfer without a size has", 'it has a "goodput"')
 
 
 def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:

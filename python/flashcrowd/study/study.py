@@ -246,8 +246,9 @@ class Study(Scenario):
         return points
 
     def _situations(self, points: Sequence[Point]) -> list[Scenario]:
-        """Scenarios that between them have every workload of the study."""
-        whole = any(len(paths.parse(path) or []) <= 2 for axis in self.sweep for path in axis)
+        """Scenarios that between them have every workload of the study, and what measures need."""
+        swept = [paths.parse(path) or [] for axis in self.sweep for path in axis]
+        whole = any(len(path) <= 2 or path[-1] in headline.NEEDED for path in swept)
         return [point.scenario for point in points] if whole else [self.scenario]
 
     def warnings(self) -> list[Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
-from flashcrowd.report import wording
+from flashcrowd.report import fitting, wording
 from flashcrowd.report.arrange import Line, layout
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, from_zero, key
@@ -220,6 +220,6 @@ def _abscissa(panel: Axes, axis: Axis, places: tuple[float, ...], *, numeric: bo
     panel.set_xlim(low - margin, high + margin)
     gaps = [b - a for a, b in pairwise(sorted(set(places)))]
     if not numeric:
-        panel.set_xticks(places, [axis.label(i) for i in range(len(axis.levels))])
+        panel.set_xticks(places, [fitting.name(axis.label(i)) for i in range(len(axis.levels))])
     elif min(gaps, default=1.0) > 0.08 * (high - low):
         panel.set_xticks(sorted(set(places)))
