@@ -196,7 +196,18 @@ def kind_from(default: str | None, **keys: str) -> BeforeValidator:
     return BeforeValidator(add, json_schema_input_type=Any)
 
 
-def shorthand(key: str, accepts: Any, **others: Any) -> BeforeValidator:
+@dataclass(frozen=True)
+class Shorthand(BeforeValidator):
+    """A validator that `shorthand` makes.
+
+    Attributes:
+        key: the key that a plain value stands for.
+    """
+
+    key: str = ""
+
+
+def shorthand(key: str, accepts: Any, **others: Any) -> Shorthand:
     """A validator that reads a plain value as the table `{key: value, **others}`.
 
     `accepts` is the type of what may be written, for the JSON Schema.
@@ -206,4 +217,4 @@ def shorthand(key: str, accepts: Any, **others: Any) -> BeforeValidator:
         plain = given is not None and not isinstance(given, dict | BaseModel)
         return {**others, key: given} if plain else given
 
-    return BeforeValidator(expand, json_schema_input_type=accepts)
+    return Shorthand(expand, accepts, key)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from flashcrowd.scenario.descriptions import descriptions
+from flashcrowd.scenario.fields import Shorthand
 
 Place = Sequence[str | int]
 
@@ -31,6 +32,16 @@ def meaning(model: type[BaseModel], place: Place) -> str:
         for name, info in table.model_fields.items():
             if place[-1] in (name, info.alias) and name in descriptions(table):
                 return descriptions(table)[name].split("\n")[0]
+    return ""
+
+
+def plain_key(model: type[BaseModel], place: Place) -> str:
+    """The key that a plain value at `place` stands for; empty where only a table may be there."""
+    for table in _tables(model, place[:-1], None):
+        for name, info in table.model_fields.items():
+            if place[-1] in (name, info.alias):
+                found = (it.key for it in info.metadata if isinstance(it, Shorthand))
+                return next(found, "")
     return ""
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of, visible
 from flashcrowd.scenario import paths
-from flashcrowd.scenario.keys import keys_at, meaning
+from flashcrowd.scenario.keys import keys_at, meaning, plain_key
 from flashcrowd.units import UnitError
 
 _ALLOWED = {
@@ -80,7 +80,7 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
         return Problem(path, MISSING, allowed, meaning(model, place))
     if kind == "extra_forbidden":
         keys = keys_at(model, place[:-1], given)
-        hint = did_you_mean(str(place[-1]), keys)
+        hint = _one_level_below(model, place, given) or did_you_mean(str(place[-1]), keys)
         return Problem(path, value, f"no such key here; {one_of(keys, 40)}", hint)
     if kind == "literal_error":
         return _choice(path, value, context["expected"])
@@ -95,6 +95,23 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
         value = shown(place[-1])
     allowed = _ALLOWED[kind].format(**context) if kind in _ALLOWED else str(cause or item["msg"])
     return Problem(path, value, allowed)
+
+
+def _one_level_below(model: type[BaseModel], place: Sequence[str | int], given: Any) -> str:
+    """A hint where a key stands beside the table that it belongs into."""
+    *above, key = place
+    below = [[*above, at] for at in keys_at(model, above, given)]
+    tables = [at for at in below if key in keys_at(model, at, given)]
+    if len(tables) != 1:
+        return ""
+    (at,) = tables
+    table, name = paths.look_up(given, above), at[-1]
+    there, plain = table.get(name), plain_key(model, at)
+    if not plain or isinstance(there, Mapping | BaseModel):
+        return f"it belongs into {name}: {paths.join([*at, key])}"
+    old = f"{plain} = {shown(there)}, " if there is not None else ""
+    new = "…" if isinstance(table[key], Mapping) else shown(table[key])
+    return f"it belongs into {name}: {name} = {{ {old}{key} = {new} }}"
 
 
 def _tag(context: Mapping[str, Any]) -> str:

@@ -111,7 +111,10 @@ def _case_problems(cases: Sequence[str], axes: Sequence[Axis]) -> Iterator[Probl
     rows = len(next(iter(axes[0].values()), [])) if axes else 0
     if len(cases) != rows:
         allowed = f"as many names as the first axis of the sweep has values: {rows}"
-        yield Problem("report.cases", str(len(cases)), allowed)
+        path, more = " and ".join(axes[0]) if axes else "", rows - len(cases)
+        change = f"add {more} to cases" if more > 0 else f"take {-more} from cases"
+        hint = f"the axis is {path}; {change}, or leave cases out" if rows else "leave cases out"
+        yield Problem("report.cases", f"{len(cases)} names", allowed, hint)
     for index, name in enumerate(cases):
         if name in cases[:index]:
             place = paths.join(("report", "cases", index))
