@@ -64,11 +64,13 @@ class Kind:
         name: what it is called in the plural.
         where: which key of a study names one.
         entries: name to sentence.
+        settings: name to the settings that it stands for, where it stands for some.
     """
 
     name: str
     where: str
     entries: Callable[[], Entries]
+    settings: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
 
 
 def _lines() -> Entries:
@@ -151,11 +153,17 @@ def _engines() -> Entries:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("lines", "access of a group", _lines),
+        Kind("lines", "access of a group", _lines, lambda: LINES),
         Kind("workloads", "kind of a workload", _workloads),
-        Kind("clients", "profile of a population", _shipped(shipped.profiles, _CLIENTS)),
-        Kind("stacks", "stack of hosts, transport of a workload", _shipped(shipped.stacks)),
-        Kind("utp", "transport of a workload", _shipped(shipped.utps)),
+        Kind(
+            "clients", "profile of a population",
+            _shipped(shipped.profiles, _CLIENTS), shipped.profiles,
+        ),
+        Kind(
+            "stacks", "stack of hosts, transport of a workload",
+            _shipped(shipped.stacks), shipped.stacks,
+        ),
+        Kind("utp", "transport of a workload", _shipped(shipped.utps), shipped.utps),
         Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),
         Kind("upload-controllers", "upload_control of a population", _upload_controllers),
         Kind("policies", "policy of an origin", _tables(POLICIES)),
@@ -168,7 +176,7 @@ KINDS = {
         Kind("papers", "flashcrowd reproduce", _papers),
         Kind("engines", "flashcrowd run --engine", _engines),
     )
-}
+}  # fmt: skip
 """Every kind by its name."""
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from tests.runner import small
 from tests.runner.bytes import tables
 
 from flashcrowd.cli import main
+from flashcrowd.study import Study
 
 STUDY = small.swarm("homes", hosts=4, size="500 kB", repeats=5)
 
@@ -117,6 +119,9 @@ def test_a_study_that_expects_nothing_has_no_status_to_give(folders: Path) -> No
     status, _, error = flashcrowd(folders, "expect", "half")
     assert status == 2
     assert "the study expects nothing" in error
+    example = tomllib.loads(error[error.index("    [expect.") :])
+    document = tomllib.loads(STUDY)
+    assert Study.from_dict({**document, **example}).expect
 
 
 def test_repeats_until_sure_are_the_same_for_any_number_of_jobs(tmp_path: Path) -> None:

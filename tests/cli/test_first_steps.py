@@ -183,6 +183,23 @@ def test_list_lists_all_and_names_the_nearest(capsys: Any):
     assert 'did you mean "stacks"?' in capsys.readouterr().err
 
 
+def test_list_shows_the_settings_behind_a_name(capsys: Any):
+    assert status("list", "clients", "libtorrent") == 0
+    sentence, _, settings = capsys.readouterr().out.partition("\n\n")
+    assert sentence.startswith("libtorrent  ")
+    assert tomllib.loads(settings) == shipped.profiles()["libtorrent"]
+    assert status("list", "libtorrent") == 2
+    assert "`flashcrowd list clients libtorrent`" in capsys.readouterr().err
+    assert status("list", "clients", "libtorent") == 2
+    assert 'did you mean "libtorrent"?' in capsys.readouterr().err
+
+
+def test_reproduce_without_a_paper_names_the_papers(capsys: Any):
+    assert status("reproduce") == 2
+    error = capsys.readouterr().err
+    assert all(name in error for name in KINDS["papers"].entries())
+
+
 def test_explain_tells_all_there_is_to_know(capsys: Any):
     assert status("explain", "network.groups.people.access.up") == 0
     out = capsys.readouterr().out

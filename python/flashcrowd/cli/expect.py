@@ -14,6 +14,12 @@ from flashcrowd.store import Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood
 
+_HINT = """\
+  Write tables [expect.NAME] into the study and run it again, as in
+    [expect.soon]
+    measure = "median download time"
+    below = "1 min\""""
+
 
 def expect(
     folder: Annotated[Path, Parameter(help="The results folder.")],
@@ -40,7 +46,7 @@ def status(results: Results, *, quiet: bool = False) -> int:
     judged = expectations.judge(results)
     if not judged:
         wrong = f"{results.path}: the study expects nothing"
-        print(f"{wrong}\n  Write tables [expect.NAME] and run it again.", file=sys.stderr)
+        print(f"{wrong}\n{_HINT}", file=sys.stderr)
         return 2
     if not quiet:
         console().print(expectations.summary(judged))

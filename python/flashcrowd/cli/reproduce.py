@@ -15,10 +15,11 @@ from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
+from flashcrowd.errors import one_of
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.claim import Judged
-from flashcrowd.papers.paper import UnknownName
+from flashcrowd.papers.paper import UnknownName, names
 from flashcrowd.papers.paper_page import tally
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.store import ResultsError
@@ -28,7 +29,9 @@ _COLOURS = {Verdict.REPRODUCED: "green", Verdict.NOT_REPRODUCED: "red", Verdict.
 
 
 def reproduce(
-    paper: Annotated[str, Parameter(help="The paper, such as rao2010.")],
+    paper: Annotated[
+        str | None, Parameter(show_default=False, help=f"The paper: {one_of(names())}.")
+    ] = None,
     *,
     quick: Annotated[bool, Parameter(negative=(), help="A smaller crowd and fewer runs.")] = False,
     out: Annotated[
@@ -59,6 +62,9 @@ def reproduce(
     Exit status: 0 done (whatever the verdicts), 1 a run failed, 2 unknown paper, wrong study or
     unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
     """
+    if paper is None:
+        print(f"flashcrowd reproduce PAPER: PAPER is {one_of(names())}", file=sys.stderr)
+        return 2
     err = terminal.console(stderr=True)
 
     def tell(study: str, number: int, count: int) -> None:
