@@ -97,6 +97,10 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "key of a line beside its name": ("network.groups.leechers.up_queue", "fq-codel"),
     "key of a line beside no line": ("network.groups.seed.up_queue", {"kind": "fq-codel"}),
     "key of the network at the top": ("rtt", "20 ms"),
+    "key of a web seed that is none": (
+        "workloads.swarm.web_seeds",
+        [{"origin": "echo", "orign": 1}],
+    ),
     "queue without unit": ("network.groups.leechers.access", {"up_queue": "3"}),
     "rate of zero": ("network.groups.leechers.access", {"up": "0 kbit/s"}),
     "unknown stack": ("network.groups.leechers.stack", "linux6"),

@@ -70,7 +70,7 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ({"baseline": {"transport": "libtup"}}, r"report\.baseline\.transport", 'mean "libutp"?'),
         ({"baseline": "libutp"}, r"report\.baseline", "a swept path and one of its values"),
         ({"baseline": {"transports": "libutp"}}, r"report\.baseline\.transports", "a swept path"),
-        ({"cases": ["one", "two"]}, r"report\.cases", "; add 4 to cases"),
+        ({"cases": ["one", "two"]}, r"report\.cases", "; add 5 to cases"),
         ({"cases": [*"abcdef", "a"]}, r"report\.cases\[6\]", "each name once"),
         (
             {"baseline": {"case": "no bakcup"}, "cases": ["no backup", *"abcde"]},

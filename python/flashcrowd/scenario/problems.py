@@ -100,13 +100,16 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
 def _one_level_below(model: type[BaseModel], place: Sequence[str | int], given: Any) -> str:
     """A hint where a key stands beside the table that it belongs into."""
     *above, key = place
+    table = given
+    for segment in above:
+        table = table[segment]
     below = [[*above, at] for at in keys_at(model, above, given)]
     tables = [at for at in below if key in keys_at(model, at, given)]
-    if len(tables) != 1:
+    if len(tables) != 1 or not isinstance(table, Mapping) or key not in table:
         return ""
     (at,) = tables
-    table, name = paths.look_up(given, above), at[-1]
-    there, plain = table.get(name), plain_key(model, at)
+    name, plain = at[-1], plain_key(model, at)
+    there = table.get(name)
     if not plain or isinstance(there, Mapping | BaseModel):
         return f"it belongs into {name}: {paths.join([*at, key])}"
     old = f"{plain} = {shown(there)}, " if there is not None else ""
