@@ -56,6 +56,10 @@ def _tables(model: type[BaseModel], place: Place, given: Any) -> list[type[BaseM
     """The models that the table at `place` may follow: one, or all members of a union."""
     found: list[type[BaseModel] | _Named] = [model]
     for segment in place:
+        if isinstance(segment, int):  # of a list: as its annotation is, which `_models` has opened
+            given = given[segment] if isinstance(given, Sequence) else None
+            found = _of_kind(found, given)
+            continue
         given = given.get(segment) if isinstance(given, Mapping) else None
         found = _of_kind([below for table in found for below in _below(table, segment)], given)
     return [table for table in found if not isinstance(table, _Named)]
