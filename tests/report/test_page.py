@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from flashcrowd.report import measures, page, style
+import flashcrowd
+from flashcrowd import catalogue
+from flashcrowd.report import measures, page, study_page, style
 from flashcrowd.report.arrange import layout
 from flashcrowd.report.blocks import Cell, Figure, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, from_zero
@@ -30,6 +32,7 @@ from flashcrowd.report.instants import Instant
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import read
 from flashcrowd.report.study_page import write
+from flashcrowd.study import Study
 
 Swarm = Callable[..., Any]
 
@@ -420,3 +423,18 @@ def test_lines_can_be_told_apart_by_pointing_and_tables_taken_away(
     assert len({len(row) for row in rows}) == 1
     assert len(rows) == 7
     assert float(rows[1][rows[0].index("mean download time (s)")]) > 400
+
+
+def test_a_ping_beside_an_upload_begins_with_its_figure_over_time(tmp_path: Path) -> None:
+    study = Study.load(catalogue.STUDIES / "bufferbloat.toml", repeats=2)
+    results = flashcrowd.run(study, tmp_path / "out", progress=False)
+    path = study_page.write(results, tmp_path)
+    page = path.read_text(encoding="utf-8")
+    assert re.findall(r"figures/([a-z0-9-]+)\.svg", page)[0] == "ping-ping-over-time"
+    assert page.count("The ping over time, by when each was sent.") == 1
+    assert "ping (ms)" in (tmp_path / "figures" / "ping-ping-over-time.svg").read_text("utf-8")
+    # The line is measured while the upload is on, and the idle ping is shown before.
+    links = results.tables["links"].to_pylist()
+    assert all(row["utilisation"] > 0.9 for row in links if row["link"] == "home-1 up")
+    sent = [row for row in results.tables["pings"].to_pylist() if row["sent_s"] < 10]
+    assert {round(row["rtt_s"] * 1e3) for row in sent} == {40}

@@ -82,7 +82,7 @@ def test_every_kind_of_table_has_its_figure_or_listing(page: str) -> None:
         "Payload of the TCP segments",
         "Unchokes by peers that have the whole file",
         "smoothed round-trip time",
-        "Round-trip times of the echo requests of ping phone",
+        "Distribution of ping phone",
         "Download rate of the swarm",
         "Links with a rate",
     ):

@@ -40,6 +40,7 @@ def test_another_base_brings_its_own_values_along():
     assert (mine.controller, mine.min_rto) == ("new-reno", Span("300 ms"))
     access = with_values(network__groups__b__access__line="LAN 100").network.groups["b"].access
     assert access is not None
+    assert (access.up, access.down) == (Rate("100 Mbit/s"), Rate("100 Mbit/s"))
 
 
 def test_a_path_that_is_set_is_swept_no_more():

@@ -105,14 +105,23 @@ def _answer(
         yield Text(sentence)
     # A long table would hide the figures, on a phone above all.
     figures_first = len(points.points) > _FIGURES_FIRST
+    figures = list(_figures(decisive, points))
+    if _ping_leads(results, decisive):
+        figures = [*pings.over_time(results, points, instants(results.study)), *figures]
     if figures_first:
-        yield from _figures(decisive, points)
+        yield from figures
     if decisive.measures:
         yield listings.of_headline(decisive, points, decisive.measures)
     for parts in decisive.parts.values():
         yield listings.of_parts(decisive, points, parts)
     if not figures_first:
-        yield from _figures(decisive, points)
+        yield from figures
+
+
+def _ping_leads(results: Source, decisive: Headline) -> bool:
+    """Whether a ping decides, and something starts or changes meanwhile: it is shown over time."""
+    first = next(iter(decisive.measures), None)
+    return first is not None and first.metric == "ping" and bool(instants(results.study))
 
 
 def _figures(decisive: Headline, points: Points) -> Iterator[Block]:
@@ -190,11 +199,10 @@ def _results(
         if (rows := source.table(results, name)) is not None
     ]
     yield Section("Content servers", "origins", servers)
-    echoes = [
-        *pings.over_time(results, points, instants(results.study)),
-        *histograms.ping_times(results, points),
-    ]
-    yield Section("Echo requests", "pings", echoes)
+    felt = histograms.ping_times(results, points)
+    if not _ping_leads(results, decisive):
+        felt = [*pings.over_time(results, points, instants(results.study)), *felt]
+    yield Section("Pings", "pings", felt)
     controlled = control.over_time(results, points, instants(results.study))
     yield Section("Upload control", "control", controlled)
     spread = [

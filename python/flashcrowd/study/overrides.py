@@ -11,6 +11,8 @@ from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study.sweep import ROOTS, Axis, near, path_problems, plain
 
+_NAMES = ("base", "line")
+"""Keys that name a whole table: another name takes the values of the old one away."""
 TOP = ("title", "description", "seed", "repeats")
 
 
@@ -39,7 +41,7 @@ def overridden(
         found = [
             problem
             for problem in path_problems(path, path, segments, document, shown(value))
-            if segments[-1] not in ("base", "line")
+            if segments[-1] not in _NAMES
         ]
         problems.extend(found)
         if not found:
@@ -63,7 +65,9 @@ def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict
         return {**copy, first: value}
     below = copy.get(first, {})
     resolved = document.get(first, {}) if isinstance(document, dict) else {}
-    copy[first] = _set(below if isinstance(below, dict) else resolved, resolved, rest, value)
+    if not isinstance(below, dict):
+        below = {} if rest[0] in _NAMES else resolved
+    copy[first] = _set(below, resolved, rest, value)
     return copy
 
 

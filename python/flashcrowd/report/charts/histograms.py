@@ -68,7 +68,7 @@ def cumulative(values: np.ndarray, counts: np.ndarray, *, positive: bool = False
 
 
 def ping_times(results: source.Source, points: Points, *, along: str = "") -> list[Figure]:
-    """Distribution of the answered echo requests, one figure for each ping.
+    """Distribution of the answered pings, one figure for each ping.
 
     Lines of a panel are the levels of the axis called `along`; without, of the main one.
     """
@@ -89,11 +89,11 @@ def ping_times(results: source.Source, points: Points, *, along: str = "") -> li
             return Band(np.quantile(answered, share), share)
 
         caption = (
-            f"Round-trip times of the echo requests of {called('ping', name)}. All runs of a "
-            f"point together, {points.count()} per line; requests without an answer are left out."
+            f"Distribution of {called('ping', name)}. All runs of a point together, "
+            f"{points.count()} per line; pings without an answer are left out."
         )
         frame = Frame(
-            f"ping-{name}", "round-trip time (ms)", "share of requests", caption, share=True,
+            f"ping-{name}", "ping (ms)", "share of pings", caption, share=True,
             along=along,
         )  # fmt: skip
         figure = line_figure(points, band, frame)

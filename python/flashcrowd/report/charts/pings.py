@@ -1,10 +1,10 @@
-"""Echo requests over time: what a bystander felt, and what the timeline changed meanwhile."""
+"""Pings over time: what a bystander felt, and what the timeline changed meanwhile."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from flashcrowd.report import source
+from flashcrowd.report import source, wording
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.charts.names import called
@@ -34,14 +34,11 @@ def over_time(
             return averaged(point, runs[mine], sent[mine], rtt_ms[mine])
 
         caption = (
-            f"Round-trip times of the echo requests of {called('ping', name)}, by when they were "
-            "sent. Lines are means over runs, bands the range of the runs; "
-            f"{points.count()} per line."
+            f"{wording.sentence(called('ping', name))} over time, by when each was sent. Lines are "
+            f"means over runs, bands the range of the runs; {points.count()} per line."
         )
         marks = tuple((instant.t_s, instant.words) for instant in instants)
-        frame = Frame(
-            f"ping-{name}-over-time", "time (s)", "round-trip time (ms)", caption, marks=marks
-        )
+        frame = Frame(f"ping-{name}-over-time", "time (s)", "ping (ms)", caption, marks=marks)
         figure = line_figure(points, band, frame)
         if figure:
             found.append(figure)
