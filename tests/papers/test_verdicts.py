@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.cli import reproduce as command
-from flashcrowd.papers import Reproduction, paper_page, verdict
+from flashcrowd.papers import Reproduction, paper, paper_page, verdict
 from flashcrowd.papers.claim import Claim, Judged, judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.judges import GENERIC
@@ -224,3 +224,21 @@ def test_the_terminal_prints_what_was_not_reproduced_and_counts_the_rest(
     assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
     command.show(made, everything=True)
     assert "reproduced  Sentence kept." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", paper.names())
+def test_the_main_findings_of_a_paper_are_marked_and_say_so_first(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = paper.load(name).claims
+    main = [claim for claim in claims if claim.main]
+    assert 1 <= len(main) <= 2
+    broken, kept = Finding(Verdict.NOT_REPRODUCED, "1"), Finding(Verdict.REPRODUCED, "2")
+    judged = [Judged(claim, kept if claim.main else broken) for claim in claims]
+    command.show(Reproduction(judged, tmp_path), everything=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    first = shown.index("Other claims that are not reproduced")
+    assert all(claim.says in shown[:first] for claim in main)
+    assert all(claim.says not in shown[:first] for claim in claims if not claim.main)
+    page = paper_page.main_findings([Judged(claim, Finding(Verdict.NOT_RUN, "")) for claim in main])
+    assert page == []

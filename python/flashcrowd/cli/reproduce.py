@@ -20,7 +20,7 @@ from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.paper import UnknownName, names
-from flashcrowd.papers.paper_page import tally
+from flashcrowd.papers.paper_page import main_findings, tally
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.store import ResultsError
 from flashcrowd.study.pool import Interrupted
@@ -104,11 +104,24 @@ def reproduce(
 
 
 def show(found: Reproduction, *, everything: bool) -> None:
-    """The claims that were not reproduced, or all; how many met which verdict; the page."""
+    """The main findings; the claims that were not reproduced, or all; how many met which verdict;
+    the page.
+    """  # noqa: D205
     out = console()
     beside = {one.claim.id: one.finding for one in found.simulated or ()}
+    main = main_findings(found.judged)
+    title = "The main finding of the paper" if len(main) == 1 else "Main findings of the paper"
+    out.print(Text(title, style="bold"))
+    for one in main:
+        out.print(_claim(one, beside.get(one.claim.id)))
+    if not main:
+        out.print(Text("They need studies that were not run.\n"))
     missed = [it for it in found.judged if it.finding.verdict is Verdict.NOT_REPRODUCED]
-    for one in found.judged if everything else missed:
+    shown = [it for it in (found.judged if everything else missed) if it not in main]
+    if shown:
+        title = "All other claims" if everything else "Other claims that are not reproduced"
+        out.print(Text(title, style="bold"))
+    for one in shown:
         out.print(_claim(one, beside.get(one.claim.id)))
     out.print(Text(tally(found.judged)))
     if not everything and len(missed) < len(found.judged):
@@ -128,10 +141,12 @@ def _claim(one: Judged, simulated: Finding | None) -> Text:
         (f"({claim.section}; {claim.id})", "dim"),
         "\n",
     )
-    numbers = [("paper", claim.published), ("measured", finding.measured)]
+    numbers = [
+        ("test", claim.note), ("paper", claim.published), ("measured", finding.measured),
+    ]  # fmt: skip
     if simulated is not None:
         numbers.append(("simulation", f"{simulated.verdict.value}, {simulated.measured}"))
     for name, value in numbers:
         if value:
-            lines.append(f"  {name + ':':<11} {value}\n")
+            lines.append(f"  {name + ':':<11} {value}\n", "dim" if name == "test" else "")
     return lines

@@ -36,6 +36,7 @@ class Claim:
         note: what a reader should know about the test.
         reasons: effects to show if the claim is not reproduced, see :func:`effects.reason`.
         otherwise: our explanation, shown only if the claim is not reproduced.
+        main: whether it is a main finding of the paper, which a reader is told first.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Claim:
     note: str = ""
     reasons: tuple[Mapping[str, Any], ...] = ()
     otherwise: str = ""
+    main: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def read(path: Path) -> list[Claim]:
             note=entry.get("note", ""),
             reasons=tuple(entry.get("reason", ())),
             otherwise=entry.get("otherwise", ""),
+            main=entry.get("main", False),
         )
         for entry in entries
     ]

@@ -90,7 +90,7 @@ def build(
         )
     return Page(
         title=f"{paper.name} {'on real programs' if real else 'reproduced'}{mode}",
-        lead=tally(judged),
+        lead=" ".join([*map(_main, main_findings(judged)), tally(judged)]),
         sections=sections,
         foot=METHOD,
         warnings=warnings,
@@ -145,6 +145,16 @@ def _with_links(header: list[str], shown_in: ShownIn) -> list[str]:
     return [*header, "shown in"] if shown_in else header
 
 
+def main_findings(judged: Sequence[Judged]) -> list[Judged]:
+    """The main findings of a paper as far as they were put to the test."""
+    return [one for one in judged if one.claim.main and one.finding.verdict is not Verdict.NOT_RUN]
+
+
+def _main(one: Judged) -> str:
+    """A main finding with its verdict, as a sentence."""
+    return f"Main finding, {one.finding.verdict.value}: {one.claim.says}"
+
+
 def tally(judged: Sequence[Judged]) -> str:
     """How many claims met which verdict, in one sentence."""
     counts = [(v, sum(j.finding.verdict is v for j in judged)) for v in Verdict]
@@ -166,6 +176,7 @@ def as_data(
         "claims": [
             {
                 "id": j.claim.id, "section": j.claim.section, "says": j.claim.says,
+                "main": j.claim.main,
                 "verdict": j.finding.verdict.value, "measured": j.finding.measured,
                 "n": j.finding.n, "why": j.finding.why,
                 **_of_simulation(beside.get(j.claim.id)),
