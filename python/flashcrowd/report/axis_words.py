@@ -19,6 +19,9 @@ _MEASURED = re.compile(r"[+-]?\d[\d_.]* \S.*")
 #: Values that mean that there is nothing of it.
 _NOTHING = ("none", "null")
 
+#: Where levels are that are counted.
+WHERE = " (see the table)"
+
 #: Values that stand at an end of numbers.
 ENDS = (*_NOTHING, "unlimited")
 
@@ -122,7 +125,7 @@ def settings(
         others: how many more there are.
     """
     more = [f"{others} {'others' if others > 1 else 'other'}"] if others else []
-    where = " (see the table)" if others else ""
+    where = WHERE if others else ""
     plain = [value(axis, level) for level in levels]
     first = plain[0] if named else setting(axis, levels[0])
     if len(plain) + others < 2:

@@ -24,6 +24,7 @@ _FEWER = 34
 _NAMES = ((3, True), (2, True), (2, False), (1, False), (0, False))
 _ALL_NAMED = 3
 
+
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
 
@@ -52,12 +53,18 @@ def words(clause: Clause, beside: Clause | None = None) -> str:
         falls = clause.kind == "trend" and len(clause.findings[0].groups) == 2
         shrinks = falls and clause.findings[0].ratio < 1
         end = ", as bufferbloat shrinks" if shrinks else ", because of bufferbloat"
-    said = [f"{_words(clause, beside, *names, bad)}{end}" for names in _NAMES]
+    said = [f"{_once(_words(clause, beside, *names, bad))}{end}" for names in _NAMES]
     for most in (_FEWER, MOST_WORDS):
         for text in said[: 2 if most == _FEWER else None]:
             if len(text.split()) <= most:
                 return text
     return said[-1]
+
+
+def _once(text: str) -> str:
+    """The text with one word on where those are that are counted, behind the last of them."""
+    head, where, tail = text.rpartition(axis_words.WHERE)
+    return f"{head.replace(axis_words.WHERE, '')}{where}{tail}"
 
 
 def _lists(clause: Clause) -> bool:
@@ -124,7 +131,7 @@ def _against(clause: Clause, names: int, bad: str, *, named: bool) -> str:
     base, *sure = found.groups
     highest = _highest(clause)
     number, last = _unless(clause.level(base), "")
-    text = f"{number} with {axis_words.settings(found.axis, base, named=named)}"
+    text = f"{number} with {axis_words.settings(found.axis, base, named=named or not names)}"
     text += bad if base == highest else ""
     said = []
     for group in sure:
@@ -181,10 +188,10 @@ def _ranked(clause: Clause, names: int, bad: str, *, inner: bool, named: bool) -
 
 
 def _several(axis: Axis, group: Sequence[int], names: int, *, named: bool) -> str:
-    if len(group) <= (_ALL_NAMED if names > 1 else _ALL_NAMED - 1):
+    if len(group) <= (_ALL_NAMED if names > 1 else 1 + names):
         return axis_words.settings(axis, group, named=named)
     if not names:
-        return f"{len(group)} settings (see the table)"
+        return f"{len(group)} settings{axis_words.WHERE}"
     kept = max(1, names - 1)
     others = len(group) - kept
     return axis_words.settings(axis, group[:kept], named=named, others=others)
