@@ -16,12 +16,12 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{self as plan, Plan, Population, Sampled, Workload};
 use flashcrowd_swarm::{Download, Role, UploadLimit};
 
-/// What is due at an instant: an engine keeps it, and hands it back then ([`Swarms::on_due`]).
+/// What is due at an instant: an engine keeps it, and acts then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {
     /// The peer of this number comes: its client starts, and [`Swarms::arrive`] hears of it.
     Arrival(u32),
-    /// It leaves: its client stops, and [`Swarms::depart`] hears of it.
+    /// It leaves: if [`Swarms::departs`] agrees, its client stops, and [`Swarms::leave`] hears of it.
     Departure(u32),
     /// The pieces that leechers have are counted ([`Swarms::count_pieces`]).
     Census,
