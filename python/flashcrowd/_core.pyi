@@ -626,8 +626,10 @@ class SwarmRules:
         """The sources of a series of a swarm and their values; rates are over its interval."""
     def is_sampled(self, series: int) -> bool:
         """Whether a series, by its number in the plan, is about swarms."""
-    def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[tuple[str, Table]]:
-        """The tables `downloads`, `populations`, `pieces` and `have` by name.
+    def tables(
+        self, now_s: float, timeouts: Mapping[int, int]
+    ) -> list[tuple[str, list[tuple[str, list[float | int | str | None]]]]]:
+        """The tables `downloads`, `populations`, `pieces` and `have`, each as its columns.
 
         `timeouts` are the retransmission timeouts of each peer, by its number.
         """

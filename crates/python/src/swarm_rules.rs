@@ -7,14 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_plan::{Plan, Sampled, Series, Workload};
 use flashcrowd_swarm::{AnnounceEvent, PeerId, Role, Tracker, UploadLimit};
-use flashcrowd_workload::{Due, Held, Outcome, Progress, Sample, Standing, Swarms, View, Watch};
+use flashcrowd_workload::{
+    Column, Due, Held, Outcome, Progress, Sample, Standing, Swarms, Table, View, Watch,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::faults::EngineFault;
 use crate::simulate::parse;
-use crate::table::Table;
 
 /// An instant of a run as Python has it, in seconds.
 fn at(seconds: f64) -> Time {
@@ -353,13 +354,9 @@ impl SwarmRules {
         series.is_some_and(|series| of_swarms.contains(&series.what))
     }
 
-    /// The tables `downloads`, `populations`, `pieces` and `have` by name. `timeouts` are the retransmission
-    /// timeouts of each peer, by its number.
-    fn tables(
-        &self,
-        now_s: f64,
-        timeouts: BTreeMap<u32, u64>,
-    ) -> PyResult<Vec<(&'static str, Table)>> {
+    /// The tables `downloads`, `populations`, `pieces` and `have` by name, each as its columns by name: a lab loads no
+    /// library for tables. `timeouts` are the retransmission timeouts of each peer, by its number.
+    fn tables(&self, now_s: f64, timeouts: BTreeMap<u32, u64>) -> Vec<(&'static str, Columns)> {
         let state = self.state();
         let sum = |group: (u32, u32, bool)| {
             let mine = timeouts.iter().filter(|(number, _)| {
@@ -369,7 +366,10 @@ impl SwarmRules {
             mine.map(|(_, count)| count).sum()
         };
         let tables = state.rules.tables(&self.plan, at(now_s), state.online(), sum);
-        tables.into_iter().map(|table| Ok((table.name, Table::new(table)?))).collect()
+        let columns = |table: Table| {
+            table.columns.into_iter().map(|(name, column)| (name, cells(column))).collect()
+        };
+        tables.into_iter().map(|table| (table.name, columns(table))).collect()
     }
 
     /// Bits that decide the content of a swarm's file.
@@ -412,6 +412,36 @@ fn seen(number: u32, peer: &flashcrowd_workload::Peer) -> SwarmPeer {
         arrived_s: peer.arrived.map(Time::seconds),
         completed_s: peer.completed.map(Time::seconds),
         left_s: peer.left.map(Time::seconds),
+    }
+}
+
+/// The columns of a table by name.
+type Columns = Vec<(&'static str, Cells)>;
+
+/// A column as a list.
+#[derive(IntoPyObject)]
+enum Cells {
+    Real(Vec<Option<f64>>),
+    Count(Vec<Option<u64>>),
+    Text(Vec<Option<String>>),
+}
+
+fn cells(column: Column) -> Cells {
+    let named = |codes: Vec<Option<u32>>, names: Vec<String>| {
+        let name = |code: Option<u32>| names.get(code? as usize).cloned();
+        Cells::Text(codes.into_iter().map(name).collect())
+    };
+    match column {
+        Column::F64(values) => Cells::Real(values.into_iter().map(Some).collect()),
+        Column::MaybeF64(values) => Cells::Real(values),
+        Column::U64(values) => Cells::Count(values.into_iter().map(Some).collect()),
+        Column::MaybeU64(values) => Cells::Count(values),
+        Column::U32(values) => {
+            Cells::Count(values.into_iter().map(|value| Some(u64::from(value))).collect())
+        }
+        Column::Text(codes, names) => named(codes.into_iter().map(Some).collect(), names),
+        Column::MaybeText(codes, names) => named(codes, names),
+        Column::Bytes(_, ends) => Cells::Count(ends.into_iter().map(Some).collect()),
     }
 }
 

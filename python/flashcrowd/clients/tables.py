@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from flashcrowd.clients import controller
 from flashcrowd.clients.peer import Peer
@@ -19,8 +18,8 @@ def rows(swarm: Swarm) -> dict[str, list[Row]]:
     came = sorted((peer for peer in swarm.peers if peer.has_come), key=lambda it: it.number)
     timeouts = {peer.number: peer.timeouts for peer in came}
     of_rules = {
-        table: [row for row in pa.table(found).to_pylist() if row["swarm"] == name]
-        for table, found in swarm.rules.tables(swarm.end_s, timeouts)
+        table: [row for row in _rows(columns) if row["swarm"] == name]
+        for table, columns in swarm.rules.tables(swarm.end_s, timeouts)
     }
     return {
         **of_rules,
@@ -31,6 +30,13 @@ def rows(swarm: Swarm) -> dict[str, list[Row]]:
         "control": _control(swarm, came),
         "programs": _programs(swarm),
     }
+
+
+def _rows(columns: Sequence[tuple[str, Sequence[Any]]]) -> Iterator[Row]:
+    """The rows of a table that is given by its columns."""
+    names = [name for name, _ in columns]
+    for cells in zip(*(values for _, values in columns), strict=True):
+        yield dict(zip(names, cells, strict=True))
 
 
 def _control(swarm: Swarm, came: list[Peer]) -> list[Row]:
