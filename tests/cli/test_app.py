@@ -108,7 +108,7 @@ def test_plan_prints_or_saves_one_point(capsys, tmp_path):
 
 
 def test_ctrl_c_is_answered_calmly(capsys, monkeypatch):
-    def interrupted(*arguments: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("flashcrowd.cli.app", interrupted)

@@ -138,7 +138,7 @@ def test_ctrl_c_ends_the_process_from_the_first_import_on() -> None:
 
 
 def test_an_import_that_turns_ctrl_c_into_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def turns(*_: object) -> None:
+    def turns(*_: object, **__: object) -> None:
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt as error:

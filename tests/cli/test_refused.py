@@ -30,7 +30,7 @@ def test_a_limit_is_named(
     assert f"({word})" in why(error)
     assert len(why(error).splitlines()) == 1
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(cli, "app", refuse)

@@ -12,7 +12,7 @@ import sys
 
 from flashcrowd.cli import fetch, main, serve
 from flashcrowd.content_server import running
-from flashcrowd.download import download, part, patience, voice
+from flashcrowd.download import asking, download, part, patience, voice
 
 MODULES = fetch, serve, running, voice  # imported when first used, were it not for this
 NOTE_S = 0.02
@@ -49,7 +49,7 @@ def begin(words: list[str], form: str, log: str) -> None:
     for number in (1, 2):
         os.dup2(file, number)
     part.NOTE_S, patience.FIRST_S = NOTE_S, FIRST_S
-    download.FIRST = download.Form[form]
+    asking.FIRST = download.FIRST = asking.Form[form]
     status = 1
     try:
         main(words)
