@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import _core
 from flashcrowd.study import Study
 
 STUDIES = Path(__file__).parents[2] / "studies"
 POINTS = 8
 """At most so many points of a study, evenly spread over its sweep."""
+LONGEST_S = 25.0
+"""Points that are expected to take longer are left out: a measurement is minutes, not hours."""
 RANDOM = range(2001, 2021)
 """Seeds of the random studies of the table. No constant is fitted to them."""
 FITTED = range(1001, 1041)
@@ -25,7 +29,9 @@ def repository() -> Iterator[tuple[str, str]]:
         count = min(POINTS, len(points))
         for place in range(count):
             point = points[place * (len(points) - 1) // max(count - 1, 1)]
-            yield f"{path.stem} {point.index}", point.plan().to_json()
+            plan = point.plan().to_json()
+            if json.loads(_core.plan_need(plan))["seconds"] <= LONGEST_S:
+                yield f"{path.stem} {point.index}", plan
 
 
 def drawn(seeds: range) -> Iterator[tuple[str, str]]:
