@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 UNDELIVERED = "undelivered"
 """The outcome of such a run."""
-CUT = {"stalled": "stalled", "horizon": "cut off in time"}
-"""Outcomes that say by themselves that a crowd has not got its file, in the words of a reason."""
+CUT = ("stalled", "horizon")
+"""Outcomes that say by themselves that a crowd has not got its file."""
 _UNDER_WAY_S = 1.0
 """What began later than this before the end may still be on its way."""
 

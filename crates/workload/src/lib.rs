@@ -10,7 +10,9 @@ mod swarm;
 mod table;
 
 pub use outcome::{Outcome, is_due, lost};
-pub use swarm::{Due, Held, Peer, Progress, Standing, Swarm, Swarms, Uplink, View, Watch};
+pub use swarm::{
+    Due, Held, Peer, Progress, Standing, Swarm, Swarms, Uplink, View, Watch, at_first,
+};
 pub use table::{Column, Names, Table, maybe_names, names, seconds};
 
 /// The value of one source of a series.

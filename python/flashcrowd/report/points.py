@@ -16,16 +16,13 @@ from flashcrowd.report.source import Source
 from flashcrowd.report.sweep_values import Scale, scale, shown
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
 from flashcrowd.store.swept import as_written
-from flashcrowd.undelivered import UNDELIVERED
+from flashcrowd.undelivered import CUT, UNDELIVERED
 
 #: Columns of the table ``runs`` that are not sweep values.
 RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLES["run"].columns))
 
 #: Outcomes after which the numbers of a run are complete.
 GOOD_OUTCOMES = ("completed", "stopped")
-
-#: Outcomes of runs that were as planned until they ended, too early.
-CUT_OUTCOMES = ("horizon", "stalled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +45,11 @@ class Run:
     @property
     def unfinished(self) -> bool:
         """Whether what is missing of it is what would have taken longest."""
-        return self.outcome in (UNDELIVERED, *CUT_OUTCOMES)
+        return self.outcome in (UNDELIVERED, *CUT)
 
     def good_until(self, end_s: float) -> bool:
         """Whether the run was as planned until then, however it ended."""
-        return self.good or (self.outcome in CUT_OUTCOMES and self.end_s >= end_s)
+        return self.good or (self.outcome in CUT and self.end_s >= end_s)
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ impl Swarms {
         self.peers[number as usize].account.uplink()
     }
 
-    /// Whether bytes that are already in the client count as wasted, where it does not say so.
+    /// Bytes that a peer received in vain: as its client says, or else what a complete download had beyond the file.
     pub(super) fn wasted(&self, peer: &Peer, progress: &Progress) -> u64 {
         let size = self.all[peer.swarm as usize].spec.size_bytes;
         let beyond = match (self.view, peer.completed) {

@@ -73,7 +73,7 @@ pub struct Swarm {
     pub members: Vec<u32>,
     /// The upload limit of each population now.
     pub uploads: Vec<UploadLimit>,
-    /// Leechers that are planned or have followed others, and how many of them have the file.
+    /// Leechers that are planned or have followed others.
     pub leechers: u32,
     /// Leechers that have the file.
     pub completed: u32,
@@ -432,7 +432,7 @@ impl Swarm {
 }
 
 /// How a peer of a role gets on when it comes.
-fn at_first(role: Role) -> Download {
+pub fn at_first(role: Role) -> Download {
     match role {
         Role::Seed => Download::Complete,
         Role::Leecher => Download::Alone,

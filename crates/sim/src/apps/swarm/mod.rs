@@ -20,8 +20,8 @@ use flashcrowd_plan::{
     self as plan, Change, Plan, Population, Sampled, TransportChoice, What, Windowed, Workload,
 };
 use flashcrowd_swarm::{
-    self as swarm, Action, Availability, ConnId, Download, FromWebSeed, PeerId, Profile, Role,
-    Standing, Torrent, Tracker, UnchokeEnd, UploadLimit,
+    self as swarm, Action, Availability, ConnId, FromWebSeed, PeerId, Profile, Role, Standing,
+    Torrent, Tracker, UnchokeEnd, UploadLimit,
 };
 use flashcrowd_workload::{self as workload, Due, Outcome, Progress, Sample, Table, Uplink, View};
 use std::sync::Arc;
@@ -481,10 +481,7 @@ impl Peer {
             disk: None,
             armed: Time::NEVER,
             standing: Standing {
-                download: match role {
-                    Role::Seed => Download::Complete,
-                    Role::Leecher => Download::Alone,
-                },
+                download: workload::at_first(role),
                 has_blocks: false,
                 limited: false,
             },
