@@ -4,12 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
 __all__ = [
+    "CallRules",
     "Cancelled",
     "ContentServer",
     "EngineFault",
     "IdlePoll",
     "Lab",
     "LastResort",
+    "PingRules",
+    "Plan",
     "PlanError",
     "PlanReader",
     "RunHandle",
@@ -18,11 +21,12 @@ __all__ = [
     "SwarmWatch",
     "Table",
     "TrackerRegister",
+    "TransferRules",
     "UploadController",
     "UtpFlow",
     "UtpServer",
     "UtpTransfer",
-    "WebUser",
+    "WebRules",
     "available_memory",
     "become_root_of_own",
     "build_info",
@@ -38,6 +42,9 @@ __all__ = [
     "horizon_outcome",
     "ledbat_tables",
     "may_have_real_time",
+    "origin_stalled",
+    "origin_undelivered",
+    "origin_unfinished",
     "origin_visits",
     "plan_need",
     "plan_schema",
@@ -48,7 +55,6 @@ __all__ = [
     "simulate",
     "swarm_waits",
     "tcp_profiles",
-    "transfer_starts",
     "try_tun",
     "upload_controllers",
     "utp_profiles",
@@ -297,6 +303,13 @@ def plan_work(plan_json: str) -> str:
     """
 
 @final
+class Plan:
+    """A plan, parsed once. Those who need it share it."""
+
+    def __new__(cls, plan_json: str) -> Plan:
+        """From JSON. Raises `PlanError`."""
+
+@final
 class PlanReader:
     """Reads plans one after another: what is as in the plan before is not read again."""
 
@@ -394,14 +407,14 @@ class Lab:
 
     def __new__(
         cls,
-        plan_json: str,
+        plan: Plan,
         seed: int,
         settings_json: str,
         attachment: str | None = None,
         share: tuple[str, int] | None = None,
         processor: int | None = None,
     ) -> Lab:
-        """The hosts of a plan (JSON), each in a namespace.
+        """The hosts of a plan, each in a namespace.
 
         Their settings are a JSON list of `address`, `mtu`, `largest_segment`, `initial_window`,
         `quick_ack`, `controller` (null for the machine's) and `sysctls`. They are attached by
@@ -458,25 +471,6 @@ class IdlePoll:
     def stop(self) -> None:
         """End."""
 
-@final
-class WebUser:
-    """A user of a web workload: lengths of pages and times of reading, as the simulation has them.
-
-    Attributes:
-        start_ns: when the user asks for the first page, in nanoseconds of the run.
-    """
-
-    start_ns: int
-    def __new__(cls, plan_json: str, index: int, number: int, seed: int) -> WebUser:
-        """The user with a number of the web workload with an index of a plan (JSON).
-
-        Raises `PlanError` or `ValueError`.
-        """
-    def length(self) -> int:
-        """Bytes of the next page."""
-    def reading_ns(self) -> int:
-        """How long the user reads it, in nanoseconds."""
-
 def enter_namespace(fd: int) -> None:
     """Move the calling thread into the network namespace that a file descriptor stands for."""
 
@@ -501,13 +495,7 @@ def polls_idle() -> bool:
 def try_tun() -> None:
     """Try to open the device that makes interfaces. Raises `OSError`."""
 
-def transfer_starts(plan_json: str, seed: int) -> dict[int, list[int]]:
-    """When the flows of each transfer of a plan (JSON) start in a run with a seed.
-
-    In nanoseconds, by number of the workload. Raises `PlanError`.
-    """
-
-def divide(plan_json: str, nodes: int, min: float) -> tuple[str, float]:
+def divide(plan: Plan, nodes: int, min: float) -> tuple[str, float]:
     """Divide a plan (JSON) among nodes.
 
     With at least so many seconds of delay before packets wherever they go from one to another.
@@ -516,13 +504,131 @@ def divide(plan_json: str, nodes: int, min: float) -> tuple[str, float]:
     """
 
 def echo_times(
-    plan_json: str, seed: int, requests: list[tuple[int, int, int, int]]
+    plan: Plan, seed: int, requests: list[tuple[int, int, int, int]]
 ) -> list[int | None]:
     """How long answers to echo requests take over a plan's network (JSON), in nanoseconds.
 
     With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`;
     they stand in the order of time. Raises `PlanError`.
     """
+
+_Columns = tuple[str, list[tuple[str, list[float | int | str | None]]]]
+"""A table: its name, and its columns by name."""
+
+@final
+class TransferRules:
+    """The flows of all transfers of a run, each by its place. Instants are seconds of the run."""
+
+    def __new__(cls, plan: Plan, seed: int, own: Collection[int] | None = None) -> TransferRules:
+        """Of a plan and a seed; the flows from `own` hosts alone, if given."""
+    def flows(self, workload: int) -> list[tuple[int, int, float]]:
+        """Of each flow of a workload its place, its number there, and when it starts."""
+    def start(self, at_s: float, flow: int) -> None:
+        """A flow has started then."""
+    def receive(self, flow: int, received: int) -> None:
+        """What a flow has received in all."""
+    def observe(
+        self,
+        now_s: float,
+        flow: int,
+        *,
+        segments: int,
+        retransmits: int,
+        timeouts: int | None,
+        cwnd_bytes: int | None,
+        srtt_s: float | None,
+        min_rtt_s: float | None,
+        own_delay_s: float | None,
+    ) -> None:
+        """What the sending end of a flow says; None is what its transport does not say."""
+    def end(self, at_s: float, flow: int, stopped: bool) -> None:
+        """A flow is over: stopped, or all is there, or its connection has ended it."""
+    def mark(self, begins: bool) -> None:
+        """The window of the table begins, or ends."""
+    def sample(self, now_s: float, series: int) -> None:
+        """Records the values of a series, by its number in the plan."""
+    def is_sampled(self, series: int) -> bool:
+        """Whether a series, by its number in the plan, is about flows."""
+    def counts(self) -> tuple[int, int]:
+        """Flows that can end, and how many of them have."""
+    def unfinished(self) -> list[str]:
+        """A line for each flow with a size that has not ended."""
+    def undelivered(self, now_s: float) -> list[str]:
+        """Lines for each transfer whose flows lost their connection, or brought nothing."""
+    def progress(self, now_s: float) -> float:
+        """How far the flow is that is furthest behind, of those that can end."""
+    def payload_bytes(self) -> int:
+        """Payload bytes that arrived."""
+    def tables(self, now_s: float) -> list[_Columns]:
+        """The tables `transfers` and `series`, as columns."""
+
+@final
+class PingRules:
+    """The pings of a run. Instants are seconds of the run."""
+
+    def __new__(cls, plan: Plan) -> PingRules:
+        """Those of a plan."""
+    def next_due(self, workload: int) -> float:
+        """When the next request is due, unless `send` finds that it is over."""
+    def send(self, now_s: float, workload: int) -> int | None:
+        """The request that is due is sent; its number, None once the ping is over."""
+    def answer(self, at_s: float, workload: int, number: int) -> None:
+        """A request is answered; its first answer counts."""
+    def stop(self, workload: int) -> None:
+        """The timeline stops a workload."""
+    def echoes(self, workload: int) -> list[tuple[float, float | None]]:
+        """Of each request when it was sent, and how long its answer took."""
+    def undelivered(self, now_s: float) -> list[str]:
+        """A line for each ping of which not one request was answered."""
+    def tables(self) -> list[_Columns]:
+        """The table `pings`, as columns."""
+
+@final
+class CallRules:
+    """The calls of a run. Instants are seconds of the run."""
+
+    def __new__(cls, plan: Plan) -> CallRules:
+        """Those of a plan."""
+    def next_due(self, workload: int) -> float:
+        """When the next packets are due, unless `send` finds that it is over."""
+    def send(self, workload: int) -> int | None:
+        """Both hosts send the packet that is due; its number, None once the call is over."""
+    def arrive(self, workload: int, direction: int, number: int, delay_s: float) -> None:
+        """A packet arrives: at the host `to` (direction 0) or `from` (1)."""
+    def stop(self, workload: int) -> None:
+        """The timeline stops a workload."""
+    def undelivered(self, now_s: float) -> list[str]:
+        """A line for each direction in which not one packet arrived."""
+    def tables(self) -> list[_Columns]:
+        """The table `calls`, as columns."""
+
+@final
+class WebRules:
+    """The users of all web workloads of a run, each by their place. Instants are seconds."""
+
+    def __new__(cls, plan: Plan, seed: int) -> WebRules:
+        """Those of a plan, in a run with a seed."""
+    def users(self, workload: int) -> list[tuple[int, float]]:
+        """The users of a workload, and when each asks for the first page."""
+    def ask(self, now_s: float, user: int) -> list[int] | None:
+        """A user asks for the next page; the bytes that each of its connections brings.
+
+        None once the user has stopped.
+        """
+    def receive(self, now_s: float, user: int, bytes: int) -> None:
+        """Bytes of the page under way arrive."""
+    def complete(self, now_s: float, user: int) -> float | None:
+        """The page under way is there; when the next one is due, None once the user has stopped."""
+    def lose(self, now_s: float, user: int) -> float | None:
+        """The page under way lost a connection too early, and is given up; gives the same."""
+    def stop(self, user: int) -> bool:
+        """A user stops; whether a page is under way, which is given up."""
+    def payload_bytes(self) -> int:
+        """Bytes of pages that have arrived."""
+    def undelivered(self, now_s: float) -> list[str]:
+        """A line for each workload whose pages lost connections, or brought nothing."""
+    def tables(self) -> list[_Columns]:
+        """The table `pages`, as columns."""
 
 @final
 class SwarmPeer:
@@ -552,8 +658,8 @@ class SwarmRules:
     Who comes and goes, how far each swarm is, when it is over, and the rows of its tables.
     """
 
-    def __new__(cls, plan_json: str, seed: int, own: Collection[int] | None = None) -> SwarmRules:
-        """Of a plan (JSON) and a seed; of `own` hosts alone, if given. Raises `PlanError`."""
+    def __new__(cls, plan: Plan, seed: int, own: Collection[int] | None = None) -> SwarmRules:
+        """Of a plan and a seed; of `own` hosts alone, if given."""
     def peers(self, workload: int) -> list[SwarmPeer]:
         """The peers of this workload: planned ones, then those that followed others."""
     def peer(self, number: int) -> SwarmPeer:
@@ -622,14 +728,12 @@ class SwarmRules:
         """A line for each swarm of which no block reached anybody, though it should have."""
     def progress(self, workload: int) -> float:
         """Share of what leechers of a swarm want that has arrived."""
-    def sample(self, workload: int, series: int) -> list[tuple[str, float]]:
-        """The sources of a series of a swarm and their values; rates are over its interval."""
+    def sample(self, now_s: float, series: int) -> None:
+        """Records the values of a series, by its number in the plan, in all swarms."""
     def is_sampled(self, series: int) -> bool:
         """Whether a series, by its number in the plan, is about swarms."""
-    def tables(
-        self, now_s: float, timeouts: Mapping[int, int]
-    ) -> list[tuple[str, list[tuple[str, list[float | int | str | None]]]]]:
-        """The tables `downloads`, `populations`, `pieces` and `have`, each as its columns.
+    def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[_Columns]:
+        """The tables `downloads`, `populations`, `pieces`, `have` and `series`, as columns.
 
         `timeouts` are the retransmission timeouts of each peer, by its number.
         """
@@ -642,7 +746,7 @@ class SwarmRules:
 class SwarmWatch:
     """Sees a swarm that several nodes play, each a part."""
 
-    def __new__(cls, plan_json: str, workload: int) -> SwarmWatch:
+    def __new__(cls, plan: Plan, workload: int) -> SwarmWatch:
         """Of this workload of a plan (JSON). Raises `PlanError` or `ValueError`."""
     def stall(self, now_s: float, parts: Sequence[str]) -> str | None:
         """Why the swarm can go on no longer, if so, by the parts of all nodes (JSON)."""
@@ -662,7 +766,7 @@ def swarm_waits(part: str) -> bool:
 class TrackerRegister:
     """The tracker of a swarm: who is in it, and whom it names to whom."""
 
-    def __new__(cls, plan_json: str, workload: int, seed: int) -> TrackerRegister:
+    def __new__(cls, plan: Plan, workload: int, seed: int) -> TrackerRegister:
         """Of the swarm that is this workload of a plan (JSON), in a run with this seed.
 
         Raises `PlanError` or `ValueError`.
@@ -676,6 +780,24 @@ class TrackerRegister:
 
         `now_s` are seconds since some instant, `wanted` is the number that it asks for, if any.
         """
+
+def origin_undelivered(
+    name: str,
+    came: Sequence[tuple[int, float, float | None, int, bool]],
+    now_s: float,
+    outcome: str,
+) -> str | None:
+    """A line about the clients of a content server, if they lack something.
+
+    Of each that has come its number, when it came and left, bytes of its file, and whether it lost
+    its connection before it had it.
+    """
+
+def origin_stalled(name: str, online: int, since_s: float) -> str:
+    """Why a content server gets no further, if nothing has arrived since then."""
+
+def origin_unfinished(name: str, complete: int, all: int) -> str:
+    """What is left to do of a content server."""
 
 def finished_outcome(stopped: str | None) -> tuple[str, str]:
     """Outcome and reason of a run that has finished; `stopped` as `SwarmRules.stopped` says it."""

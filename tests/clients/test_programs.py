@@ -22,7 +22,6 @@ from flashcrowd.clients import (
     process,
     programs,
     refusals,
-    tables,
 )
 from flashcrowd.clients.place import entered
 from flashcrowd.clients.tracker import Tracker
@@ -48,7 +47,7 @@ def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_p
     testbed.needs(name)
     with testbed.bridged(4) as places:
         swarm = testbed.play(plan_of(name, name, name), places, tmp_path / "r")
-    rows = tables.rows(swarm)
+    rows = testbed.rows(swarm)
     for row in rows["downloads"]:
         assert row["pieces"] == 16
         assert 1_000_000 <= row["downloaded_bytes"] < 1_300_000
@@ -132,7 +131,7 @@ def test_a_seed_hides_what_it_has_and_neighbours_tell_of_each_other(
             swarm.finish()
         finally:
             swarm.close()
-    listed = {row["setting"] for row in tables.rows(swarm)["programs"]}
+    listed = {row["setting"] for row in testbed.rows(swarm)["programs"]}
     assert not {"super_seeding", "peer_exchange.enabled"} & listed
 
 

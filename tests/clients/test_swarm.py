@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker, tables
+from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
 from flashcrowd.clients import swarm as module
 from flashcrowd.clients.libtorrent import Libtorrent
 from flashcrowd.clients.place import entered
@@ -27,7 +27,7 @@ def test_three_leechers_have_the_file_and_the_tables_say_when(tmp_path: Path):
         measures={"have": True, "pieces": "1 s", "series": {"completed": "0.5 s"}},
     )
     swarm = testbed.play(plan, testbed.loopback(5), tmp_path / "run")
-    rows = tables.rows(swarm)
+    rows = testbed.rows(swarm)
     downloads = rows["downloads"]
     assert [row["host"] for row in downloads] == ["crowd-1", "crowd-2", "crowd-3"]
     assert sorted(row["peer"] for row in downloads) == [1, 2, 3]
@@ -50,11 +50,11 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path):
     plan = testbed.plan(
         SEED,
         {"name": "crowd", "arrivals": AT_ONCE},
-        measures={"have": True, "pieces": "100 ms", "series": {"online": "100 ms"}},
+        measures={"have": True, "pieces": "100 ms"},
         size="20 MB",
     )
-    rows = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))
-    for name in ("downloads", "populations", "pieces", "have", "series"):
+    rows = testbed.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))
+    for name in ("downloads", "populations", "pieces", "have"):
         columns = [column.name for column in ENGINE_TABLES[name].columns]
         assert rows[name], name
         assert all(list(row) == columns for row in rows[name])
@@ -64,7 +64,7 @@ def test_a_limit_holds_on_addresses_that_look_local(tmp_path: Path):
     plan = testbed.plan(
         {**SEED, "upload": "500 kB/s"}, {"name": "crowd", "arrivals": AT_ONCE}, size="1 MB"
     )
-    (row,) = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
+    (row,) = testbed.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
     # The limiter may begin with what it had saved up.
     assert row["duration_s"] > 1.0
 
@@ -75,7 +75,7 @@ def test_who_has_the_file_leaves_and_is_replaced(tmp_path: Path):
         {"name": "crowd", "arrivals": AT_ONCE, "departure": "at-once", "replace": True},
         swarm={"stop_after": 3},
     )
-    rows = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
+    rows = testbed.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
     done = [row for row in rows if row["completed_s"] is not None]
     assert len(done) == 3
     assert {row["host"] for row in rows} == {"crowd-1"}
@@ -113,7 +113,7 @@ def test_opentracker_may_be_the_tracker(tmp_path: Path):
     plan = testbed.plan(SEED, crowd, tracker={"program": "opentracker"})
     swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run")
     assert testbed.completed(swarm) == 2
-    rows = tables.rows(swarm)["programs"]
+    rows = testbed.rows(swarm)["programs"]
     listed = {row["setting"] for row in rows if row["program"] == "opentracker"}
     assert "tracker.reshuffle" in listed
 
@@ -168,7 +168,7 @@ def test_who_uploads_nothing_uploads_nothing(tmp_path: Path):
         size="1 MB",
     )
     swarm = testbed.play(plan, testbed.loopback(5), tmp_path / "run")
-    seed, crowd = tables.rows(swarm)["populations"]
+    seed, crowd = testbed.rows(swarm)["populations"]
     assert crowd["uploaded_bytes"] == 0
     assert seed["uploaded_bytes"] >= 3_000_000
 
@@ -197,7 +197,7 @@ def test_a_limit_changes_in_place_and_a_swarm_stops(tmp_path: Path):
         swarm.stop()
         assert swarm.is_done
         swarm.finish()
-    (row,) = tables.rows(swarm)["downloads"]
+    (row,) = testbed.rows(swarm)["downloads"]
     assert row["completed_s"] is None
     assert row["left_s"] == pytest.approx(stopped, abs=1.0)
     assert swarm.left_behind == (0, 0)
@@ -228,7 +228,7 @@ def test_a_client_that_was_late_leaves_when_its_session_is_over(
     session = {"kind": "sessions", "at_ns": [100_000_000], "leave_ns": [200_000_000]}
     plan["workloads"][0]["populations"][1]["arrivals"] = session
     swarm = testbed.play(plan, testbed.loopback(3), tmp_path / "run", most_s=20.0)
-    (row,) = tables.rows(swarm)["downloads"]
+    (row,) = testbed.rows(swarm)["downloads"]
     assert row["arrived_s"] > 1
     assert row["completed_s"] is None
     assert row["left_s"] == pytest.approx(row["arrived_s"], abs=0.5)

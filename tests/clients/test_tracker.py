@@ -29,7 +29,7 @@ PLAN = testbed.plan(
 def tracker() -> Iterator[Tracker]:
     (place,) = testbed.loopback(1)
     spec = PLAN["workloads"][0]["tracker"]
-    register = _core.TrackerRegister(json.dumps(PLAN), 0, 1)
+    register = _core.TrackerRegister(_core.Plan(json.dumps(PLAN)), 0, 1)
     made = Tracker(place, 7069, spec, HASH, register)
     yield made
     made.close()

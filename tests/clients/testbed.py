@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.clients import PROGRAMS, Place, Swarm, kernel, opentracker
+from flashcrowd.clients import PROGRAMS, Place, Swarm, kernel, opentracker, tables
 from flashcrowd.clients.place import entered
+from flashcrowd.emulation import app
+from flashcrowd.emulation.app import Rows
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
 
@@ -54,6 +56,11 @@ def plan(
         **more,
     }
     return lower(Scenario.model_validate(document)).data
+
+
+def rows(swarm: Swarm) -> Rows:
+    """The rows of the tables of a swarm that is over."""
+    return {**app.rows(swarm.rules.tables(swarm.end_s, swarm.timeouts)), **tables.rows(swarm)}
 
 
 def loopback(count: int) -> list[Place]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from flashcrowd import _core, undelivered
+from flashcrowd import _core
+from flashcrowd.content_server import undelivered
 
 
 @dataclass

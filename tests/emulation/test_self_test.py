@@ -31,7 +31,7 @@ def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) 
     for flood in floods:
         sent = range(flood["start_ns"], flood["stop_ns"], flood["interval_ns"])
         request = flood["from"], flood["to"], flood["size_bytes"]
-        times = _core.echo_times(json.dumps(probes), 1, [(at, *request) for at in sent])
+        times = _core.echo_times(_core.Plan(json.dumps(probes)), 1, [(at, *request) for at in sent])
         over = max(at + time for at, time in zip(sent, times, strict=True) if time is not None)
         later = [at for at in begins if at > flood["start_ns"]]
         assert over < min([*later, probes["stop"]["horizon_ns"]])
@@ -97,7 +97,7 @@ def found_over(real: dict[str, Any], plan: dict[str, Any], seed: int = 1) -> lis
     for index, spec in enumerate(probes["workloads"]):
         sent = range(spec["start_ns"], spec["stop_ns"], spec["interval_ns"])
         ends = spec["from"], spec["to"], spec["size_bytes"]
-        times = _core.echo_times(there, seed, [(at, *ends) for at in sent])
+        times = _core.echo_times(_core.Plan(there), seed, [(at, *ends) for at in sent])
         echoes[index] = [
             (at / 1e9, None if time is None else time / 1e9)
             for at, time in zip(sent, times, strict=True)

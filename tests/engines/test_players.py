@@ -11,7 +11,6 @@ from tests.clients.testbed import needs
 
 from flashcrowd.emulation import players, requirements, stack
 from flashcrowd.emulation.bottleneck import most_bytes
-from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.utp_differences import differences
 from flashcrowd.plan import Plan
 from flashcrowd.study import Study
@@ -155,27 +154,3 @@ def test_a_stack_of_a_transfer_is_that_of_its_hosts_and_two_are_refused(tmp_path
     said = list(requirements.impossible(planned(tmp_path, text, transport="small")))
     assert [line.split(":")[0] for line in said] == ["host left-1", "host right-1"]
     assert "give their flows hosts of their own" in said[0]
-
-
-def test_jitter_and_rows_of_a_call(tmp_path: Path) -> None:
-    ends = 'kind = "call"\nfrom = "left"\nto = "right"\n'
-    text = f'{STUDY}\n[workloads.call]\n{ends}interval = "20 ms"\nevery = "50 ms"\n'
-    plan = planned(tmp_path, text)
-    call = Call(plan["workloads"][1], 10_000)
-    there, _ = call.directions
-    # Three packets a row; the second is lost.
-    for number, delay in enumerate((0.010, None, 0.026, 0.010)):
-        there.delays.append(None)
-        if delay is not None:
-            there.arrive(number, number // 3, delay)
-    first, second = call.rows(plan, (0.0, float("inf")))
-    assert (first["call"], first["from"], first["to"]) == ("call", "left-1", "right-1")
-    assert (first["sent"], first["lost"], first["start_s"]) == (3, 1, 0.0)
-    assert first["mean_delay_s"] == pytest.approx(0.018)
-    assert first["p95_delay_s"] == first["max_delay_s"] == 0.026
-    # RFC 3550: a sixteenth of each difference.
-    assert first["jitter_s"] == pytest.approx(0.016 / 16)
-    assert second["jitter_s"] == pytest.approx(0.001 + (0.016 - 0.001) / 16)
-    assert (second["sent"], second["start_s"]) == (1, pytest.approx(0.06))
-    (row,) = call.rows(plan, (0.02, 0.05))
-    assert (row["sent"], row["lost"], row["start_s"]) == (2, 1, pytest.approx(0.02))

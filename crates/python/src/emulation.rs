@@ -1,21 +1,20 @@
 //! A lab: namespaces, and the thread that moves packets between them. One to a process, which the
 //! process asks for while it has one thread.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flashcrowd_base::{RandomStream, Span, Time};
+use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings, Steering};
 use flashcrowd_emulation::{Captured, Division, Request, Seen, Traced};
-use flashcrowd_plan::{Plan, Web, Workload};
 use flashcrowd_sim::Column;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::faults::{EngineFault, PlanError};
+use crate::plan::Plan;
 use crate::table::Table;
 
 /// A host's settings as Python gives them.
@@ -46,23 +45,23 @@ impl Lab {
 
 #[pymethods]
 impl Lab {
-    /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`, `mtu`,
+    /// The hosts of a plan, each in a namespace with its settings (a JSON list of `address`, `mtu`,
     /// `largest_segment`, `initial_window`, `quick_ack`, `controller` and `sysctls`), attached by `"tun"` or
     /// `"veth"`; without a word by TUN where it is allowed. With a `share`, what `divide` gave and the number of
     /// a node, that node's hosts alone. With the number of a processor the emulator's thread stays there, and
     /// hosts receive on the others, if there are any. Raises `PlanError` or `OSError`.
     #[new]
-    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None, share = None, processor = None))]
+    #[pyo3(signature = (plan, seed, settings_json, attachment = None, share = None, processor = None))]
     fn new(
         py: Python<'_>,
-        plan_json: &str,
+        plan: &Plan,
         seed: u64,
         settings_json: &str,
         attachment: Option<&str>,
         share: Option<(&str, u32)>,
         processor: Option<usize>,
     ) -> PyResult<Lab> {
-        let plan = crate::simulate::parse(plan_json)?;
+        let plan = plan.data();
         plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
         let settings: Vec<Settings> = serde_json::from_str(settings_json)
             .map_err(|error| PyValueError::new_err(format!("settings: {error}")))?;
@@ -86,7 +85,7 @@ impl Lab {
         };
         let hosts: Vec<HostSettings> = settings.into_iter().map(host).collect();
         let share = match share {
-            Some((division, node)) => Some((divided(&plan, division)?, node)),
+            Some((division, node)) => Some((divided(plan, division)?, node)),
             None => None,
         };
         let steering = match processor {
@@ -95,11 +94,11 @@ impl Lab {
         };
         let lab = py.detach(|| match &share {
             Some((division, node)) => {
-                linux::Lab::share(&plan, seed, &hosts, attachment, (division, *node))
+                linux::Lab::share(plan, seed, &hosts, attachment, (division, *node))
             }
-            None => linux::Lab::new(&plan, seed, &hosts, attachment, steering),
+            None => linux::Lab::new(plan, seed, &hosts, attachment, steering),
         })?;
-        let hosts = plan.network.hosts.into_iter().map(|host| host.name).collect();
+        let hosts = plan.network.hosts.iter().map(|host| host.name.clone()).collect();
         Ok(Lab { lab: Mutex::new(lab), hosts })
     }
 
@@ -191,7 +190,7 @@ fn seen(seen: Seen, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd_sim:
 }
 
 /// A division of this plan.
-fn divided(plan: &Plan, division: &str) -> PyResult<Division> {
+fn divided(plan: &flashcrowd_plan::Plan, division: &str) -> PyResult<Division> {
     let division: Division = serde_json::from_str(division)
         .map_err(|error| PyValueError::new_err(format!("division: {error}")))?;
     match division.fits(plan) {
@@ -200,91 +199,30 @@ fn divided(plan: &Plan, division: &str) -> PyResult<Division> {
     }
 }
 
-/// Divide a plan (JSON) among nodes, with at least so many seconds of delay before packets wherever they
+/// Divide a plan among nodes, with at least so many seconds of delay before packets wherever they
 /// go from one to another. Gives the division (JSON: the node of each of `hosts` and `links`), and the
 /// least such delay in seconds. Raises `PlanError` where that cannot be.
 #[pyfunction]
-pub(crate) fn divide(plan_json: &str, nodes: u32, min: f64) -> PyResult<(String, f64)> {
-    let plan = crate::simulate::parse(plan_json)?;
+pub(crate) fn divide(plan: &Plan, nodes: u32, min: f64) -> PyResult<(String, f64)> {
+    let plan = plan.data();
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    let division = Division::new(&plan, nodes, Span::from_seconds(min))
+    let division = Division::new(plan, nodes, Span::from_seconds(min))
         .map_err(|error| PlanError::new_err(error.to_string()))?;
     let json = serde_json::to_string(&division)
         .map_err(|error| EngineFault::new_err(error.to_string()))?;
-    Ok((json, division.time_in_hand(&plan).seconds()))
+    Ok((json, division.time_in_hand(plan).seconds()))
 }
 
-/// When the flows of each transfer of a plan (JSON) start in a run with a seed, in nanoseconds, by number of
-/// the workload. Raises `PlanError`.
-#[pyfunction]
-pub(crate) fn transfer_starts(plan_json: &str, seed: u64) -> PyResult<BTreeMap<usize, Vec<u64>>> {
-    let plan = crate::simulate::parse(plan_json)?;
-    let transfers = plan.workloads.iter().enumerate().filter_map(|(index, workload)| {
-        let Workload::Transfer(transfer) = workload else { return None };
-        Some((index, transfer.starts(seed, index as u64).map(Span::nanos).collect()))
-    });
-    Ok(transfers.collect())
-}
-
-/// What a user of a web workload does: lengths of pages and times of reading, as the simulation draws them.
-#[pyclass(module = "flashcrowd._core", frozen)]
-pub(crate) struct WebUser {
-    spec: Web,
-    start: Span,
-    /// Of lengths, and of readings.
-    streams: Mutex<(RandomStream, RandomStream)>,
-}
-
-#[pymethods]
-impl WebUser {
-    /// The user with this number of the web workload with this index of a plan (JSON), in a run with this
-    /// seed. Raises `PlanError` or `ValueError`.
-    #[new]
-    fn new(plan_json: &str, index: usize, number: u32, seed: u64) -> PyResult<WebUser> {
-        let plan = crate::simulate::parse(plan_json)?;
-        let Some(Workload::Web(spec)) = plan.workloads.get(index) else {
-            return Err(PyValueError::new_err(format!("workload {index} is no web")));
-        };
-        let stream = (index as u64) << 32 | u64::from(number);
-        let lengths = RandomStream::new(seed, "page-lengths", stream);
-        let mut readings = RandomStream::new(seed, "page-readings", stream);
-        let start = spec.start_ns + readings.between(Span::ZERO, spec.spread_ns);
-        Ok(WebUser { spec: spec.clone(), start, streams: Mutex::new((lengths, readings)) })
-    }
-
-    /// When the user asks for the first page, in nanoseconds of the run.
-    #[getter]
-    fn start_ns(&self) -> u64 {
-        self.start.nanos()
-    }
-
-    /// Bytes of the next page.
-    fn length(&self) -> u64 {
-        self.spec.page.draw(&mut self.streams().0)
-    }
-
-    /// How long the user reads it, in nanoseconds.
-    fn reading_ns(&self) -> u64 {
-        self.spec.reading.draw(&mut self.streams().1).nanos()
-    }
-}
-
-impl WebUser {
-    fn streams(&self) -> MutexGuard<'_, (RandomStream, RandomStream)> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How long answers to echo requests take over a plan's network (JSON) with nothing else on it, in nanoseconds;
+/// How long answers to echo requests take over a plan's network with nothing else on it, in nanoseconds;
 /// None for what the model loses. A request is `(t_ns, from, to, bytes)`; they stand in the order of
 /// time. Raises `PlanError`.
 #[pyfunction]
 pub(crate) fn echo_times(
-    plan_json: &str,
+    plan: &Plan,
     seed: u64,
     requests: Vec<(u64, u32, u32, u32)>,
 ) -> PyResult<Vec<Option<u64>>> {
-    let plan = crate::simulate::parse(plan_json)?;
+    let plan = plan.data();
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
     let hosts = plan.network.hosts.len() as u32;
     if requests.iter().any(|&(_, from, to, _)| from.max(to) >= hosts) {
@@ -292,7 +230,7 @@ pub(crate) fn echo_times(
     }
     let request = |(at, from, to, bytes)| Request { at: Time::from_nanos(at), from, to, bytes };
     let requests: Vec<Request> = requests.into_iter().map(request).collect();
-    let times = flashcrowd_emulation::echo_times(&plan, seed, &requests);
+    let times = flashcrowd_emulation::echo_times(plan, seed, &requests);
     Ok(times.into_iter().map(|time| time.map(Span::nanos)).collect())
 }
 

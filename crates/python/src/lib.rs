@@ -9,11 +9,12 @@ mod emulation;
 mod faults;
 #[cfg(target_os = "linux")]
 mod last_resort;
+mod plan;
 mod plan_reader;
 mod profiles;
-mod simulate;
 #[cfg(target_os = "linux")]
-mod swarm_rules;
+mod rules;
+mod simulate;
 mod table;
 mod task;
 mod upload;
@@ -39,8 +40,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{
-        IdlePoll, Lab, WebUser, become_root_of_own, die_with_parent, divide, echo_times,
-        enter_namespace, may_have_real_time, polls_idle, set_apart, transfer_starts, try_tun,
+        IdlePoll, Lab, become_root_of_own, die_with_parent, divide, echo_times, enter_namespace,
+        may_have_real_time, polls_idle, set_apart, try_tun,
     };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};
@@ -48,21 +49,24 @@ mod _core {
     #[pymodule_export]
     use crate::last_resort::LastResort;
     #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
     use crate::plan_reader::PlanReader;
     #[pymodule_export]
     use crate::profiles::{
         check_settings, client_profiles, ledbat_tables, settings_schema, tcp_profiles,
         upload_controllers, utp_profiles,
     };
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::rules::{
+        CallRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, TransferRules,
+        WebRules, finished_outcome, horizon_outcome, origin_stalled, origin_undelivered,
+        origin_unfinished, swarm_waits, with_undelivered,
+    };
     #[pymodule_export]
     use crate::simulate::{
         RunHandle, available_memory, check_plan, plan_need, plan_schema, plan_work, simulate,
-    };
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use crate::swarm_rules::{
-        SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, finished_outcome, horizon_outcome,
-        swarm_waits, with_undelivered,
     };
     #[pymodule_export]
     use crate::table::Table;

@@ -5,23 +5,24 @@
 //! outcome and the rows. Nothing here reads a clock, opens a socket, or knows a packet or a process: the
 //! simulator drives it in virtual time, the emulator in real time.
 
+mod call;
+pub mod origin;
 mod outcome;
+mod ping;
+mod round_trips;
+mod series;
 mod swarm;
 mod table;
+mod transfer;
+mod web;
 
+pub use call::{Call, Calls};
 pub use outcome::{Outcome, is_due, lost};
+pub use ping::{Ping, Pings};
+pub use series::{Sample, Sampler};
 pub use swarm::{
     Due, Held, Peer, Progress, Standing, Swarm, Swarms, Uplink, View, Watch, at_first,
 };
 pub use table::{Column, Names, Table, maybe_names, names, seconds};
-
-/// The value of one source of a series.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sample {
-    /// Recorded as it is.
-    Level(f64),
-    /// A count of bytes, recorded as the bits per second since the last sample.
-    Bytes(u64),
-    /// A count of bits, recorded as the bits per second since the last sample.
-    Bits(u64),
-}
+pub use transfer::{End, Flow, Sender, Transfers, samples_flows};
+pub use web::{Page, User, Webs};

@@ -37,7 +37,7 @@ LOOK_S = 0.1
 PIECES_S = 1.0
 """How often clients are asked which pieces they have, once nobody has them all."""
 
-Event = Literal["prepare", "arrive", "control", "series"]
+Event = Literal["prepare", "arrive", "control"]
 
 
 class Swarm:
@@ -66,6 +66,7 @@ class Swarm:
         tracker_place: Place | None = None,
         own: Container[int] | None = None,
         rules: _core.SwarmRules | None = None,
+        parsed: _core.Plan | None = None,
     ) -> None:
         """What is to be played.
 
@@ -79,6 +80,7 @@ class Swarm:
             own: the hosts that are played here, where others are played elsewhere: their peers
                 never come here, and whether the swarm stalls is seen from where all is known.
             rules: those of all swarms of the run; made here where there is no other.
+            parsed: the plan as the rules read it; made here where there is no other.
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
@@ -95,7 +97,8 @@ class Swarm:
         self._own = own
         self._has_tracker = own is None or host is None or host in own
         self._workload = workload
-        self.rules = rules or _core.SwarmRules(json.dumps(plan), seed)
+        self._parsed = parsed or _core.Plan(json.dumps(plan))
+        self.rules = rules or _core.SwarmRules(self._parsed, seed)
         self._settings = [settings.of(plan, it) for it in self.spec["populations"]]
         self.peers = [self._peer(it) for it in self.rules.peers(workload)]
         self._by_number = {peer.number: peer for peer in self.peers}
@@ -105,7 +108,6 @@ class Swarm:
         self.stopped = self._cut_off = False
         self.left_behind: tuple[int, int] | None = None
         self.unmet: dict[tuple[str, str], list[settings.Unmet]] = {}
-        self.series: list[tuple[str, str, float, float]] = []
         self.end_s = 0.0
         self._events: list[tuple[float, int, Event, int]] = []
         self._order = itertools.count()
@@ -156,9 +158,6 @@ class Swarm:
             if time.monotonic() >= deadline:
                 raise waiting[0].failure(f"not ready within {READY_S:g} s")
             time.sleep(0.01)
-        for number, series in enumerate(self.plan["measures"]["series"]):
-            if self.rules.is_sampled(number):
-                self._schedule(series["every_ns"] / 1e9, "series", number)
 
     def _started_tracker(self, info_hash: bytes) -> Tracker | OpenTracker:
         """The tracker, which listens already."""
@@ -167,7 +166,7 @@ class Swarm:
         if spec.get("program") == opentracker.NAME:
             self.unmet["", opentracker.NAME] = list(opentracker.unmet(spec))
             return OpenTracker(place, port, info_hash, self._folder / "tracker")
-        register = _core.TrackerRegister(json.dumps(self.plan), self._workload, self.seed)
+        register = _core.TrackerRegister(self._parsed, self._workload, self.seed)
         try:
             return Tracker(place, port, spec, info_hash, register)
         except OSError as error:
@@ -271,11 +270,7 @@ class Swarm:
         heapq.heappush(self._events, (at, next(self._order), event, subject))
 
     def _handle(self, at: float, event: Event, subject: int) -> None:
-        if event == "series":
-            self._sample(subject)
-            every_s = self.plan["measures"]["series"][subject]["every_ns"] / 1e9
-            self._schedule(at + every_s, event, subject)
-        elif self.stopped:
+        if self.stopped:
             return
         elif event == "prepare":
             self._prepare(self._by_number[subject])
@@ -431,16 +426,19 @@ class Swarm:
             self._has = reduce(or_, known, 0).to_bytes(length, "big") if whole else None
         return self._has, False
 
-    def _sample(self, number: int) -> None:
+    def tell_limits(self) -> None:
+        """Tell the rules which limits controllers have set, before series are sampled."""
         for peer in self.peers:
             if peer.controller is not None and peer.controller.rows and peer.is_online:
                 limit = peer.controller.rows[-1].limit
                 self.rules.controlled(peer.number, None if limit is None else round(8 * limit))
-        what = self.plan["measures"]["series"][number]["what"]
-        for source, value in self.rules.sample(self._workload, number):
-            self.series.append((what, source, self.now, value))
 
     # After the end.
+
+    @property
+    def timeouts(self) -> dict[int, int]:
+        """Retransmission timeouts of each peer that has come, by its number."""
+        return {peer.number: peer.timeouts for peer in self.peers if peer.has_come}
 
     def cut_off(self) -> None:
         """The network ends now: what it makes programs do from here on is no part of the run."""

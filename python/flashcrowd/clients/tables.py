@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flashcrowd.clients import controller
@@ -13,30 +12,9 @@ Row = dict[str, Any]
 
 
 def rows(swarm: Swarm) -> dict[str, list[Row]]:
-    """The rows by table: `downloads`, `populations`, `pieces`, …"""
-    name = swarm.spec["name"]
+    """The rows of `control` and `programs`, which no rules know."""
     came = sorted((peer for peer in swarm.peers if peer.has_come), key=lambda it: it.number)
-    timeouts = {peer.number: peer.timeouts for peer in came}
-    of_rules = {
-        table: [row for row in _rows(columns) if row["swarm"] == name]
-        for table, columns in swarm.rules.tables(swarm.end_s, timeouts)
-    }
-    return {
-        **of_rules,
-        "series": [
-            {"what": what, "source": source, "t_s": at, "value": value}
-            for what, source, at, value in swarm.series
-        ],
-        "control": _control(swarm, came),
-        "programs": _programs(swarm),
-    }
-
-
-def _rows(columns: Sequence[tuple[str, Sequence[Any]]]) -> Iterator[Row]:
-    """The rows of a table that is given by its columns."""
-    names = [name for name, _ in columns]
-    for cells in zip(*(values for _, values in columns), strict=True):
-        yield dict(zip(names, cells, strict=True))
+    return {"control": _control(swarm, came), "programs": _programs(swarm)}
 
 
 def _control(swarm: Swarm, came: list[Peer]) -> list[Row]:

@@ -19,16 +19,6 @@ READ = 1 << 18
 """Bytes that are read of a socket at once, at most."""
 
 
-def stalled(name: str, online: int, since_s: float) -> str:
-    """Why an origin gets no further, in the words of the simulation."""
-    return f"origin {name}: no block reached any of {online} clients since {since_s:.6f} s"
-
-
-def unfinished(name: str, complete: int, visits: int) -> str:
-    """What is left to do of an origin, in the words of the simulation."""
-    return f"origin {name}: {complete} of {visits} downloads are complete"
-
-
 class Crowd:
     """All clients of a run.
 
@@ -89,8 +79,10 @@ class Crowd:
                     visitor.close(now)
                 self._ledger.close(now, self._online)
                 if now >= horizon_s:
-                    return "horizon", unfinished(name, self._complete, len(self._visits))
-                return "stalled", stalled(name, len(here), moved_s)
+                    return "horizon", _core.origin_unfinished(
+                        name, self._complete, len(self._visits)
+                    )
+                return "stalled", _core.origin_stalled(name, len(here), moved_s)
             self._ledger.look(now, self._online)
             while coming and coming[-1].at_s <= now:
                 here.append(self._admit(coming.pop(), now))

@@ -20,7 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core, undelivered
+from flashcrowd import _core
+from flashcrowd.content_server import undelivered
 from flashcrowd.content_server.crowd import Crowd
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.processor import Processor

@@ -54,7 +54,7 @@ def divided(plan: Mapping[str, Any], nodes: int) -> tuple[str, float]:
         EngineError: it cannot be divided; the message says why.
     """
     try:
-        return _core.divide(json.dumps(plan), nodes, LEAST_S)
+        return _core.divide(_core.Plan(json.dumps(plan)), nodes, LEAST_S)
     except _core.PlanError as error:
         raise EngineError(
             f"{error}; give the paths between hosts, and to the tracker, a delay, or run it on "

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flashcrowd import _core
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.hosts import Hosts
-from flashcrowd.emulation.round_trips import RoundTrips
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.undelivered import is_due
 
-FIRST_PORT = 10_000
 MOST_FLOWS = 50_000
 
 
@@ -41,25 +39,6 @@ class Sender:
     own_delay_s: float | None = None
 
 
-@dataclass
-class Counts:
-    """What a flow has done by some instant."""
-
-    received: int = 0
-    segments: int = 0
-    retransmits: int = 0
-    timeouts: int = 0
-
-    def less(self, other: Counts) -> Counts:
-        """What it has done since another instant."""
-        return Counts(
-            self.received - other.received,
-            self.segments - other.segments,
-            self.retransmits - other.retransmits,
-            self.timeouts - other.timeouts,
-        )
-
-
 @dataclass(frozen=True)
 class FlowJob:
     """What a flow is made for.
@@ -71,7 +50,8 @@ class FlowJob:
         port: the port at which its receiving end listens; no other flow of the run has it.
         start_s: when it starts, in seconds of the run.
         seed: the run's.
-        window: the part of the run of which round-trip times are told.
+        place: its place among the flows of all transfers.
+        rules: those of all flows of the run, which are told what it does.
         ended: to be called when it has ended.
     """
 
@@ -81,7 +61,8 @@ class FlowJob:
     port: int
     start_s: float
     seed: int
-    window: tuple[float, float]
+    place: int
+    rules: _core.TransferRules = field(repr=False)
     ended: Callable[[], None]
 
 
@@ -94,7 +75,7 @@ class Flow(ABC):
         received: payload bytes that the receiving application has read.
         started_s: when the connection was opened.
         ended_s: when the last byte was there, the connection failed, or the flow was stopped.
-        stopped: whether it was stopped, so that its connection had not ended by itself.
+        stopped: whether it was stopped before it had ended by itself.
         info: what was last said of the sending end.
         rate_bps: the application's limit.
         failure: why the run cannot go on, in the program's words; empty while it can.
@@ -113,33 +94,6 @@ class Flow(ABC):
         self.rate_bps: int | None = job.spec["rate_bps"]
         self.failure = ""
         self.unmet: list[Unmet] = []
-        self._round_trips = RoundTrips(*job.window)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether it can end by itself, or by the clock."""
-        return self.spec["size_bytes"] is not None or self.spec["stop_ns"] is not None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it has a size, and all of it has arrived."""
-        return self.received == self.spec["size_bytes"]
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether its connection ended it, and not its last byte or somebody who stopped it."""
-        return self.ended_s is not None and not self.stopped and not self.is_whole
-
-    def is_silent(self, now_s: float) -> bool:
-        """Whether nothing of it has arrived, for so long that it should have."""
-        return not self.received and is_due(self.started_s, self.ended_s or now_s)
-
-    @property
-    def duration_s(self) -> float | None:
-        """From start to last byte; None without a size, or if not all arrived."""
-        if self.started_s is None or self.ended_s is None or not self.is_whole:
-            return None
-        return self.ended_s - self.started_s
 
     @property
     def name(self) -> str:
@@ -197,23 +151,25 @@ class Flow(ABC):
     def _close_connection(self) -> None:
         """The connection ends at once, if there is one."""
 
+    def _note_start(self, at_s: float) -> None:
+        """It has started then."""
+        self.started_s = at_s
+        self.job.rules.start(at_s, self.job.place)
+
+    def _note_received(self, count: int) -> None:
+        """So much has arrived in all."""
+        self.received = count
+        self.job.rules.receive(self.job.place, count)
+
+    def _note_sender(self, now_s: float, info: Sender) -> None:
+        """The sending end has said how it is."""
+        self.info = info
+        self.job.rules.observe(now_s, self.job.place, **vars(info))
+
     def _end(self, table: Timetable, at_s: float | None = None) -> None:
         if self.ended_s is not None:
             return
         self.ended_s = table.now() if at_s is None else at_s
-        self._round_trips.hold(self.ended_s)
+        self.job.rules.end(self.ended_s, self.job.place, self.stopped)
         self._close_connection()
         self.job.ended()
-
-    def counts(self) -> Counts:
-        """What it has done so far, as was last said."""
-        info = self.info
-        if info is None:
-            return Counts(self.received)
-        return Counts(self.received, info.segments, info.retransmits, info.timeouts or 0)
-
-    def round_trips(self, now_s: float) -> tuple[float, float, float] | None:
-        """Mean, least and 95th percentile of its round-trip time, over time."""
-        if self.ended_s is None:
-            self._round_trips.hold(now_s)
-        return self._round_trips.summary()

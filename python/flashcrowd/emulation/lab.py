@@ -186,7 +186,7 @@ def probe(
     nodes = json.loads(share.division)["hosts"] if share else None
     probes = self_test.probe_plan(plan, nodes)
     played = perform(probes, seed, folder, way, share)
-    found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
+    found = played.stage.pings.echoes
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     missed = late(plan, played.report, played.stage.tables(played.end_s))
@@ -228,14 +228,14 @@ def perform(
     Raises:
         OSError: what the kernel refused.
     """
-    plan_json = json.dumps(plan)
     addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
     part = (share.division, share.node) if share else None
     hosts_json = settings(plan, addresses)
-    lab = _core.Lab(plan_json, seed, hosts_json, way.attachment, part, way.processor)
+    parsed = _core.Plan(json.dumps(plan))
+    lab = _core.Lab(parsed, seed, hosts_json, way.attachment, part, way.processor)
     hosts = Hosts(plan, addresses, lab.namespaces(), share.hosts if share else None)
     conductor = Conductor()
-    stage = Stage(plan, seed, _core.transfer_starts(plan_json, seed), hosts, folder)
+    stage = Stage(plan, parsed, seed, hosts, folder)
     try:
         stage.prepare()
         gc.freeze()

@@ -71,7 +71,7 @@ class LibtorrentFlow(Flow):
     def start(self, table: Timetable) -> None:
         """Tell the seed where the leecher is."""
         if self.ended_s is None and self._seed is not None and self._leecher is not None:
-            self.started_s = table.now()
+            self._note_start(table.now())
             self._seed.call(self._leecher.place.address, self.job.port)
 
     def limit(self, rate_bps: int | None, table: Timetable) -> None:
@@ -104,16 +104,17 @@ class LibtorrentFlow(Flow):
         if not self._connected and seed.connected_at is not None:
             # The session opens connections at its own ticks: what it waited before is no transfer.
             self._connected = True
-            self.started_s = table.now() - (time.monotonic() - seed.connected_at)
-        self.received = min(leecher.counters.get("net.recv_payload_bytes", 0), self._size)
-        self.info = Sender(
+            self._note_start(table.now() - (time.monotonic() - seed.connected_at))
+        self._note_received(min(leecher.counters.get("net.recv_payload_bytes", 0), self._size))
+        info = Sender(
             segments=seed.counters.get("utp.utp_packets_out", 0),
             retransmits=seed.counters.get("utp.utp_packet_resend", 0),
             timeouts=seed.counters.get("utp.utp_timeout", 0),
         )
+        self._note_sender(now, info)
         self.failure = seed.failure or leecher.failure
         if leecher.finished_at is not None:
-            self.received = self._size
+            self._note_received(self._size)
             self._end(table, now - (time.monotonic() - leecher.finished_at))
         elif seed.lost_at is not None:
             # A packet was sent as often as `utp_num_resends` allows. A transfer is one connection;

@@ -93,7 +93,7 @@ class LibutpFlow(Flow):
     def start(self, table: Timetable) -> None:
         """It has called."""
         if self.ended_s is None:
-            self.started_s = self.job.start_s
+            self._note_start(self.job.start_s)
 
     def limit(self, rate_bps: int | None, table: Timetable) -> None:
         """Plans that change it were refused."""
@@ -113,11 +113,11 @@ class LibutpFlow(Flow):
                 last = "; ".join(end.process.last_lines()[-1:])
                 how = end.process.how_it_ended()
                 self.failure = f"transfer {self.name}: libutp: {how}: {last}"
-        self.received = heard.get("bytes", 0)
+        self._note_received(heard.get("bytes", 0))
         if told:
             rtt_ms = told["rtt_ms"]
             delay_ms = told["own_delay_ms"]
-            self.info = Sender(
+            info = Sender(
                 srtt_s=rtt_ms / 1e3 if rtt_ms else None,
                 cwnd_bytes=told["window_bytes"],
                 segments=told["packets"],
@@ -125,8 +125,7 @@ class LibutpFlow(Flow):
                 timeouts=told["timeouts"],
                 own_delay_s=None if delay_ms is None else delay_ms / 1e3,
             )
-            if self.info.srtt_s is not None:
-                self._round_trips.see(now, self.info.srtt_s)
+            self._note_sender(now, info)
         # The last byte is read, or the sender has given up.
         ended_ns = heard.get("ended_ns") or told.get("ended_ns")
         if ended_ns is not None:

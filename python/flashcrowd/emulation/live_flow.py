@@ -31,7 +31,7 @@ class LiveFlow(Flow):
     def start(self, table: Timetable) -> None:
         """Open the connection, and send from then on."""
         if self.ended_s is None:
-            self.started_s = table.now()
+            self._note_start(table.now())
             size, seed = self.spec["size_bytes"], self.job.seed + self.job.port
             self._flow.start(bytes=size, rate=self.rate_bps, seed=seed % (1 << 64))
 
@@ -45,10 +45,10 @@ class LiveFlow(Flow):
         if self.started_s is None or self.ended_s is not None:
             return
         report = json.loads(self._flow.report() or "{}")
-        self.received = report["received"]
+        self._note_received(report["received"])
         said = report["connection"]
         if said is not None:
-            self.info = Sender(
+            info = Sender(
                 srtt_s=_seconds(said["rtt_ms"]),
                 min_rtt_s=_seconds(said["min_rtt_ms"]),
                 cwnd_bytes=said["window_bytes"],
@@ -58,8 +58,7 @@ class LiveFlow(Flow):
                 # Nothing is known of the delay before the first acknowledgement.
                 own_delay_s=said["queueing_delay_ms"] / 1e3 if said["rtt_ms"] else None,
             )
-            if self.info.srtt_s is not None:
-                self._round_trips.see(table.now(), self.info.srtt_s)
+            self._note_sender(table.now(), info)
         if report["ended_s"] is not None:
             if report["corrupt"]:
                 self.failure = f"transfer {self.name}: {report['error']}"

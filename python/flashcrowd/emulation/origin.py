@@ -13,7 +13,6 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.content_server import begin
-from flashcrowd.content_server.crowd import stalled, unfinished
 from flashcrowd.content_server.ledger import Ledger, Row
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import Visit, visits_of
@@ -141,7 +140,7 @@ class Origin:
     def unfinished(self) -> Iterator[str]:
         """What is left to do, in words."""
         if not self.is_done:
-            yield unfinished(self.spec["name"], self._completed, len(self._visits))
+            yield _core.origin_unfinished(self.spec["name"], self._completed, len(self._visits))
 
     def rows(self) -> dict[str, list[Row]]:
         """Its rows of the tables `downloads`, `origins` and `series`, after `cut_off`."""
@@ -211,7 +210,7 @@ class Origin:
             since_s = now
         elif now - max(since_s, self._moved_s) >= self._stall_s:
             last_s = max(since_s, self._moved_s)
-            self.outcome = stalled(self.spec["name"], self._online, last_s)
+            self.outcome = _core.origin_stalled(self.spec["name"], self._online, last_s)
             self._ended()
             return
         every_s = max(self._stall_s / 8, _LEAST_WATCH_S)

@@ -7,10 +7,10 @@ from typing import Any
 
 from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT
-from flashcrowd.emulation import call, echo, players, stack
+from flashcrowd.emulation import calls, pings, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
-from flashcrowd.emulation.web import LEAST_REQUEST
+from flashcrowd.emulation.webs import LEAST_REQUEST
 from flashcrowd.plan.place import study_place
 
 KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
@@ -18,7 +18,7 @@ KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
 
 _MEASURES = ("connections", "send_gaps", "unchokes")
 """What the programs do not tell, and packets do not show."""
-_LEAST_BYTES = {"ping": echo.LEAST_BYTES, "call": call.LEAST_BYTES}
+_LEAST_BYTES = {"ping": pings.LEAST_BYTES, "call": calls.LEAST_BYTES}
 _TELLS_PIECES = "libtorrent"
 """The client that tells of every piece when it has it."""
 

@@ -132,7 +132,7 @@ def _beyond(
 
 def _longest_ns(plan: Mapping[str, Any], flood: Mapping[str, Any]) -> int:
     """The longest round trip of a flood by the model: the queue of a slow line holds seconds."""
-    alone = json.dumps({**plan, "workloads": [], "timeline": []})
+    alone = _core.Plan(json.dumps({**plan, "workloads": [], "timeline": []}))
     begin, stop, every = (flood[name] for name in ("start_ns", "stop_ns", "interval_ns"))
     ends = flood["from"], flood["to"], flood["size_bytes"]
     times = _core.echo_times(alone, 0, [(at, *ends) for at in range(begin, stop, every)])
@@ -155,7 +155,7 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
             request = (max(0, int(sent * 1e9)), spec["from"], spec["to"], spec["size_bytes"])
             asked.append((request, index, number))
     asked.sort()
-    times = _core.echo_times(plan_json, seed, [request for request, _, _ in asked])
+    times = _core.echo_times(_core.Plan(plan_json), seed, [request for request, _, _ in asked])
     said: dict[int, list[Echo]] = {index: [] for index in echoes}
     for (request, index, _), time in zip(asked, times, strict=True):
         said[index].append((request[0] / 1e9, None if time is None else time / 1e9))

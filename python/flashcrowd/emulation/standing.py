@@ -54,9 +54,9 @@ class Judge:
         self._horizon_s = plan["stop"]["horizon_ns"] / 1e9
         self.standings = [Standing()] * nodes
         self._silent = set(range(nodes))
-        text = json.dumps(plan)
+        parsed = _core.Plan(json.dumps(plan))
         self._watches = {
-            index: _core.SwarmWatch(text, index)
+            index: _core.SwarmWatch(parsed, index)
             for index, workload in enumerate(plan["workloads"])
             if workload["kind"] == "swarm"
         }

@@ -79,7 +79,7 @@ class TcpFlow(Flow):
         """Open the connection, and send from then on."""
         if self.ended_s is not None or self._sender is None:
             return
-        self.started_s = table.now()
+        self._note_start(table.now())
         self._sender.connect_ex((self._remote, self.job.port))
         table.watch(self._sender, selectors.EVENT_WRITE, lambda _: self._on_writable(table))
 
@@ -95,9 +95,7 @@ class TcpFlow(Flow):
         if self._sender is None or self.started_s is None or self.ended_s is not None:
             return
         with contextlib.suppress(OSError):
-            self.info = tcp_info(self._sender)
-            if self.info.srtt_s is not None:
-                self._round_trips.see(table.now(), self.info.srtt_s)
+            self._note_sender(table.now(), tcp_info(self._sender))
 
     def _accept(self, table: Timetable) -> None:
         if self._listener is None:
@@ -117,7 +115,7 @@ class TcpFlow(Flow):
             return
         except OSError:
             return self._end(table)
-        self.received += count
+        self._note_received(self.received + count)
         if count == 0 or self.received == self.spec["size_bytes"]:
             self._end(table)
 

@@ -34,6 +34,17 @@ class Timetable:
         """Call something at an instant of the run."""
         heapq.heappush(self._due, (when_s, next(self._order), call))
 
+    def every(self, every_s: float, call: Callable[[], None]) -> None:
+        """Call something at fixed intervals, from the begin of the run on."""
+
+        def again(number: int) -> None:
+            call()
+            # What was missed is not made up for.
+            following = max(number + 1, int(self.now() / every_s))
+            self.at(following * every_s, lambda: again(following))
+
+        self.at(0.0, lambda: again(0))
+
     def watch(self, connection: socket.socket, events: int, call: Ready) -> None:
         """Call something whenever a socket is ready for these events, in place of what was said."""
         if connection.fileno() in self._selector.get_map():

@@ -48,7 +48,7 @@ def _in_a_host(names: list[str]) -> dict[str, bool]:
     """Which congestion controllers a host of a network may have."""
     plan = _plan()
     addresses = [address(0)]
-    lab = _core.Lab(json.dumps(plan), 0, settings(plan, addresses))
+    lab = _core.Lab(_core.Plan(json.dumps(plan)), 0, settings(plan, addresses))
     with Hosts(plan, addresses, lab.namespaces()).inside(0):
         return {name: _has(name) for name in names}
 

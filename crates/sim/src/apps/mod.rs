@@ -9,7 +9,6 @@ mod content;
 mod message;
 mod origin;
 mod ping;
-mod round_trips;
 mod storage;
 mod swarm;
 mod transfer;
@@ -278,8 +277,8 @@ macro_rules! applications {
 applications! {
     SWARM, Swarm, swarm::Swarms<'p>;
     TRANSFER, Transfer, transfer::Transfers<'p>;
-    PING, Ping, ping::Pings<'p>;
-    WEB, Web, web::Webs<'p>;
+    PING, Ping, ping::Pings;
+    WEB, Web, web::Webs;
     CALL, Call, call::Calls<'p>;
     ORIGIN, Origin, origin::Origins<'p>;
 }

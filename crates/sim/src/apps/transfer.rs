@@ -1,50 +1,19 @@
-use super::round_trips::{RoundTrips, Summary};
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, Stats};
-use flashcrowd_base::{Rate, Span, Time};
-use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
-use flashcrowd_workload::{Column, Table, names, seconds};
-use flashcrowd_workload::{is_due, lost};
-use std::ops::Range;
+use flashcrowd_base::{Rate, Time};
+use flashcrowd_plan::{Change, Plan, Sampled, What, Windowed};
+use flashcrowd_workload::{self as workload, End, Sender, Table};
 
-/// All flows of all transfers, each from one host to another.
+/// All flows of all transfers, in virtual time.
 pub(crate) struct Transfers<'p> {
-    flows: Vec<Flow<'p>>,
-    /// What counts, if not all of the run, and each flow's counts at its begin and at its end.
-    window: Option<&'p Window>,
-    begin: Vec<Counts>,
-    end: Vec<Counts>,
+    plan: &'p Plan,
+    rules: workload::Transfers,
+    /// The ends of each flow.
+    flows: Vec<Ends>,
 }
 
-/// What a flow has done by some instant.
-#[derive(Clone, Copy)]
-struct Counts {
-    received: u64,
-    segments: u64,
-    retransmits: u64,
-    timeouts: u32,
-}
-
-/// A flow's row.
-struct Row<'a> {
-    flow: &'a Flow<'a>,
-    started: Time,
-    counts: Counts,
-    goodput_bps: Option<f64>,
-    mean_rtt: Option<Span>,
-    p95_rtt: Option<Span>,
-    min_rtt: Option<Span>,
-}
-
-/// One flow of a transfer.
-struct Flow<'p> {
-    /// Index among the plan's workloads.
-    workload: u32,
-    spec: &'p plan::Transfer,
-    /// Its number in the transfer.
-    number: u32,
-    start: Time,
-    stop: Option<Time>,
+/// What the application at each end of a flow does.
+struct Ends {
     rate: Option<Rate>,
     /// What the application still wants to send; `None` for no end.
     unsent: Option<u64>,
@@ -55,15 +24,8 @@ struct Flow<'p> {
     captured: Option<u32>,
     /// The sending end, while it is open.
     socket: Option<u32>,
-    received: u64,
-    started: Option<Time>,
-    ended: Option<Time>,
-    /// Whether its connection ended it, and not its last byte, its stop or the timeline.
-    lost: bool,
     /// Its transport's counters when it ended.
     last: Stats,
-    /// The round trips of the sending end until then; boxed, for most may not have started.
-    round_trips: Option<Box<RoundTrips>>,
 }
 
 /// The events of this application.
@@ -91,42 +53,30 @@ const CHUNK: u64 = 1448;
 
 impl<'p> Transfers<'p> {
     pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Transfers<'p> {
-        let mut flows = Vec::new();
-        for (index, workload) in plan.workloads.iter().enumerate() {
-            let Workload::Transfer(spec) = workload else { continue };
-            for (start, number) in spec.starts(world.seed, index as u64).zip(0..) {
-                let trace = world.monitor.trace.as_mut();
-                flows.push(Flow {
-                    workload: index as u32,
-                    spec,
-                    number,
-                    start: Time::START + start,
-                    stop: spec.stop_ns.map(|stop| Time::START + stop),
-                    rate: spec.rate_bps,
-                    unsent: spec.size_bytes,
-                    backlog: 0,
-                    ticking: false,
-                    captured: trace.map(|trace| trace.add(&spec.name, number)),
-                    socket: None,
-                    received: 0,
-                    started: None,
-                    ended: None,
-                    lost: false,
-                    last: Stats::default(),
-                    round_trips: None,
-                });
+        let rules = workload::Transfers::new(plan, world.seed, |_| true);
+        let ends = |flow: &workload::Flow| {
+            let trace = world.monitor.trace.as_mut();
+            Ends {
+                rate: flow.spec.rate_bps,
+                unsent: flow.spec.size_bytes,
+                backlog: 0,
+                ticking: false,
+                captured: trace.map(|trace| trace.add(&flow.spec.name, flow.number)),
+                socket: None,
+                last: Stats::default(),
             }
-        }
-        let window = plan.measures.window(Windowed::Transfers);
-        Transfers { flows, window, begin: Vec::new(), end: Vec::new() }
+        };
+        let flows = rules.flows.iter().map(ends).collect();
+        Transfers { plan, rules, flows }
     }
 
     fn start(&mut self, world: &mut World, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.rules.flows[index as usize];
         if flow.ended.is_some() {
             return;
         }
         flow.started = Some(world.now);
+        let ends = &mut self.flows[index as usize];
         let end = |host, role, captured| Application {
             host,
             transport: flow.spec.transport,
@@ -138,16 +88,16 @@ impl<'p> Transfers<'p> {
             nagle: true,
             low_watermark: 0, // `pump` looks for itself.
         };
-        let sender = end(flow.spec.from, SENDER, flow.captured);
-        flow.socket = Some(world.open(sender, end(flow.spec.to, RECEIVER, None)));
+        let sender = end(flow.spec.from, SENDER, ends.captured);
+        ends.socket = Some(world.open(sender, end(flow.spec.to, RECEIVER, None)));
     }
 
     /// Writes as much as the application has and the socket takes; closes after the last byte.
     /// `flushed` if what the socket had to send has been sent at this instant, as far as the network
     /// lets it.
     fn pump(&mut self, world: &mut World, index: u32, flushed: bool) {
-        let flow = &mut self.flows[index as usize];
-        let Some(socket) = flow.socket else { return };
+        let ends = &mut self.flows[index as usize];
+        let Some(socket) = ends.socket else { return };
         let end = world.sockets.get(socket);
         let Some(transport) = &end.transport else { return };
         if !end.connected_reported {
@@ -155,21 +105,21 @@ impl<'p> Transfers<'p> {
         }
         let space = transport.write_space();
         let held_back = flushed && transport.is_blocked();
-        if let (Some(_), false) = (flow.rate, flow.ticking) {
-            flow.ticking = true;
+        if let (Some(_), false) = (ends.rate, ends.ticking) {
+            ends.ticking = true;
             world.schedule(world.now, TRANSFER, Code::Tick as u8, index);
         }
-        let ready = match flow.rate {
-            Some(_) => flow.backlog,
-            None => flow.unsent.unwrap_or(u64::MAX),
+        let ready = match ends.rate {
+            Some(_) => ends.backlog,
+            None => ends.unsent.unwrap_or(u64::MAX),
         };
-        let bytes = ready.min(flow.unsent.unwrap_or(u64::MAX)).min(space);
+        let bytes = ready.min(ends.unsent.unwrap_or(u64::MAX)).min(space);
         if bytes == 0 {
             return;
         }
-        flow.backlog = flow.backlog.saturating_sub(bytes);
-        flow.unsent = flow.unsent.map(|unsent| unsent - bytes);
-        let finished = flow.unsent == Some(0);
+        ends.backlog = ends.backlog.saturating_sub(bytes);
+        ends.unsent = ends.unsent.map(|unsent| unsent - bytes);
+        let finished = ends.unsent == Some(0);
         world.sockets.write(socket, world.now, bytes, None);
         if finished && let Some(transport) = &mut world.sockets.get_mut(socket).transport {
             transport.close(world.now);
@@ -180,32 +130,28 @@ impl<'p> Transfers<'p> {
     }
 
     fn tick(&mut self, world: &mut World, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let (Some(rate), None) = (flow.rate, flow.ended) else {
-            flow.ticking = false;
+        let ends = &mut self.flows[index as usize];
+        let (Some(rate), None) = (ends.rate, self.rules.flows[index as usize].ended) else {
+            ends.ticking = false;
             return;
         };
-        flow.backlog += CHUNK;
+        ends.backlog += CHUNK;
         let next = world.now + rate.transmission(CHUNK);
         world.schedule(next, TRANSFER, Code::Tick as u8, index);
         self.pump(world, index, false);
     }
 
     /// Notes the end of a flow and its counters.
-    fn end(&mut self, world: &mut World, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.ended.is_none() {
-            flow.last = flow.stats(world);
-            flow.ended = Some(world.now);
-            if let Some(round_trips) = &mut flow.round_trips {
-                round_trips.hold(world.now);
-            }
+    fn end(&mut self, world: &mut World, index: u32, how: End) {
+        let stats = self.stats(world, index);
+        if self.rules.flows[index as usize].end(world.now, how) {
+            self.flows[index as usize].last = stats;
         }
         world.something_ended = true;
     }
 
     fn stop(&mut self, world: &mut World, index: u32) {
-        self.end(world, index);
+        self.end(world, index, End::Stopped);
         if let Some(socket) = self.flows[index as usize].socket.take() {
             if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
                 transport.abort(world.now);
@@ -215,75 +161,41 @@ impl<'p> Transfers<'p> {
     }
 
     fn flows_of(&self, workload: u32) -> Vec<u32> {
-        let flows = self.flows.iter().enumerate();
-        flows.filter(|(_, flow)| flow.workload == workload).map(|(index, _)| index as u32).collect()
-    }
-}
-
-impl Flow<'_> {
-    fn is_finite(&self) -> bool {
-        self.unsent.is_some() || self.stop.is_some()
+        self.rules.flows_of(workload).map(|place| place as u32).collect()
     }
 
-    /// How long it took, if it had a size and all of it arrived.
-    fn duration(&self) -> Option<Span> {
-        let whole = Some(self.received) == self.spec.size_bytes;
-        whole.then(|| Some(self.ended? - self.started?)).flatten()
-    }
-
-    /// Nothing of it arrived, for so long that it should have.
-    fn is_silent(&self, now: Time) -> bool {
-        let until = self.ended.unwrap_or(now);
-        self.received == 0 && self.started.is_some_and(|started| is_due(started, until))
-    }
-
-    /// Which one it is, and how far it came.
-    fn standing(&self) -> String {
-        let (number, received) = (self.number, self.received);
-        let of = self.spec.size_bytes.map(|size| format!(" of {size}")).unwrap_or_default();
-        let at = self.ended.unwrap_or(Time::START);
-        format!("flow {number} at {:.1} s after {received}{of} bytes", at.seconds())
-    }
-
-    /// Counters of the sending end: now, or when it ended.
-    fn stats(&self, world: &World) -> Stats {
-        let socket = self.socket.filter(|_| self.ended.is_none());
+    /// Counters of the sending end: now, or when the flow ended.
+    fn stats(&self, world: &World, index: u32) -> Stats {
+        let ends = &self.flows[index as usize];
+        let open = self.rules.flows[index as usize].ended.is_none();
+        let socket = ends.socket.filter(|_| open);
         let transport = socket.and_then(|socket| world.sockets.get(socket).transport.as_ref());
-        transport.map_or(self.last, |transport| transport.stats())
+        transport.map_or(ends.last, |transport| transport.stats())
     }
 
-    /// The sending end has received something from the other.
-    fn see_round_trip(&mut self, world: &World, socket: u32, window: Option<&Window>) {
-        let transport = world.sockets.get(socket).transport.as_ref();
-        if self.ended.is_none()
-            && let Some(sample) = transport.and_then(|transport| transport.latest_rtt())
-        {
-            let within = || Box::new(RoundTrips::within(extent(window)));
-            self.round_trips.get_or_insert_with(within).see(world.now, sample);
-        }
-    }
-
-    fn round_trips(&self, now: Time) -> Option<Summary> {
-        self.round_trips.as_ref()?.summary(self.ended.unwrap_or(now))
-    }
-
-    fn counts(&self, world: &World) -> Counts {
-        let stats = self.stats(world);
-        Counts {
-            received: self.received,
-            segments: stats.segments_sent,
-            retransmits: stats.segments_retransmitted,
-            timeouts: stats.timeouts,
+    /// The same, as the rules know it.
+    fn sender<'a>(&'a self, world: &'a World) -> impl Fn(usize) -> Sender + 'a {
+        |place| {
+            let stats = self.stats(world, place as u32);
+            Sender {
+                segments: stats.segments_sent,
+                retransmits: stats.segments_retransmitted,
+                timeouts: stats.timeouts,
+                cwnd: Some(stats.cwnd),
+                srtt: stats.srtt,
+                min_rtt: stats.min_rtt,
+                own_delay: stats.own_delay,
+            }
         }
     }
 }
 
 impl App for Transfers<'_> {
     fn begin(&mut self, world: &mut World) {
-        for (index, flow) in self.flows.iter().enumerate() {
-            world.schedule(flow.start, TRANSFER, Code::Start as u8, index as u32);
-            if let Some(stop) = flow.stop {
-                world.schedule(stop, TRANSFER, Code::Stop as u8, index as u32);
+        for (index, flow) in (0..).zip(&self.rules.flows) {
+            world.schedule(flow.start, TRANSFER, Code::Start as u8, index);
+            if let Some(stop) = flow.spec.stop_ns {
+                world.schedule(Time::START + stop, TRANSFER, Code::Stop as u8, index);
             }
         }
     }
@@ -299,20 +211,21 @@ impl App for Transfers<'_> {
     fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
         let index = socket_event.owner.index;
         if socket_event.owner.role == SENDER {
-            self.flows[index as usize].see_round_trip(world, socket, self.window);
+            let transport = world.sockets.get(socket).transport.as_ref();
+            if let Some(sample) = transport.and_then(|transport| transport.latest_rtt()) {
+                self.rules.see_round_trip(world.now, index as usize, sample);
+            }
             return self.pump(world, index, true);
         }
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.rules.flows[index as usize];
         flow.received += socket_event.bytes;
-        if socket_event.bytes > 0 && Some(flow.received) == flow.spec.size_bytes {
-            self.end(world, index);
+        if socket_event.bytes > 0 && flow.is_whole() {
+            self.end(world, index, End::Whole);
         }
     }
 
     fn on_closed(&mut self, world: &mut World, _socket: u32, owner: Owner) {
-        let flow = &mut self.flows[owner.index as usize];
-        flow.lost |= flow.ended.is_none();
-        self.end(world, owner.index);
+        self.end(world, owner.index, End::Lost);
         self.flows[owner.index as usize].socket = None;
     }
 
@@ -335,161 +248,40 @@ impl App for Transfers<'_> {
 
     fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
         if table == Windowed::Transfers {
-            let counts = self.flows.iter().map(|flow| flow.counts(world)).collect();
-            *(if begins { &mut self.begin } else { &mut self.end }) = counts;
+            let senders: Vec<Sender> = (0..self.flows.len()).map(self.sender(world)).collect();
+            self.rules.mark(begins, |place| senders[place]);
         }
     }
 
     fn is_finite(&self) -> bool {
-        self.flows.iter().any(Flow::is_finite)
+        self.rules.is_finite()
     }
     fn is_done(&self) -> bool {
-        self.flows.iter().all(|flow| !flow.is_finite() || flow.ended.is_some())
+        self.rules.is_done()
     }
-
-    /// A line for each flow with a size that has not ended.
     fn unfinished(&self) -> Vec<String> {
-        let open = self.flows.iter().filter(|flow| flow.ended.is_none() && flow.unsent.is_some());
-        let line = |flow: &Flow<'_>| {
-            let (name, size) = (&flow.spec.name, flow.spec.size_bytes.unwrap_or(0));
-            let (number, received) = (flow.number, flow.received);
-            format!("transfer {name} flow {number}: {received} of {size} bytes")
-        };
-        open.map(line).collect()
+        self.rules.unfinished()
     }
-
     fn undelivered(&self, world: &World) -> Vec<String> {
-        let mut lines = Vec::new();
-        for flows in self.flows.chunk_by(|one, next| one.workload == next.workload) {
-            let whose = format!("transfer {}", flows[0].spec.name);
-            let gone = flows.iter().filter(|flow| flow.lost).map(Flow::standing);
-            lines.extend(lost(&whose, flows.len(), "flows", gone));
-            let silent = |flow: &&Flow<'_>| !flow.lost && flow.is_silent(world.now);
-            let silent = flows.iter().filter(silent).count();
-            if silent > 0 {
-                lines
-                    .push(format!("{whose}: no byte arrived of {silent} of {} flows", flows.len()));
-            }
-        }
-        lines
+        self.rules.undelivered(world.now)
     }
-
     fn progress(&self, world: &World) -> f64 {
-        let share = |flow: &Flow<'_>| match (flow.ended, flow.stop) {
-            (Some(_), _) => 1.0,
-            (None, Some(stop)) => world.now.seconds() / stop.seconds().max(1e-9),
-            (None, None) => {
-                let size = flow.spec.size_bytes.unwrap_or(1).max(1);
-                flow.received as f64 / size as f64
-            }
-        };
-        self.flows.iter().filter(|flow| flow.is_finite()).map(share).fold(1.0, f64::min)
+        self.rules.progress(world.now)
     }
-
     fn payload_bytes(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.received).sum()
+        self.rules.payload_bytes()
     }
-
     fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
-        // Only a flow that has started has a window, and only one that knows a round trip an RTT; what
-        // is over has neither.
-        let value = |flow: &Flow<'_>| match what {
-            Sampled::Goodput => Some(Sample::Bytes(flow.received)),
-            _ if flow.ended.is_some() => None,
-            Sampled::Window => flow.started.map(|_| Sample::Level(flow.stats(world).cwnd as f64)),
-            Sampled::Rtt => flow.stats(world).srtt.map(|srtt| Sample::Level(srtt.seconds())),
-            Sampled::OwnDelay => {
-                flow.stats(world).own_delay.map(|delay| Sample::Level(delay.seconds()))
-            }
-            _ => None,
-        };
-        let flows = self.flows.iter().enumerate();
-        flows.filter_map(|(index, flow)| Some((index as u32, value(flow)?))).collect()
-    }
-
-    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        let mine =
-            matches!(what, Sampled::Goodput | Sampled::Window | Sampled::Rtt | Sampled::OwnDelay);
-        let flow = self.flows.get(source as usize).filter(|_| mine)?;
-        Some(format!("{}/{}", flow.spec.name, flow.number))
-    }
-
-    fn tables(&self, world: &World) -> Vec<Table> {
-        let flows = self.flows.iter().enumerate();
-        let rows: Vec<Row<'_>> =
-            flows.filter_map(|(index, flow)| self.row(world, index, flow)).collect();
-        let host = |host: u32| world.network.host(host).name.as_str();
-        let counts =
-            |of: fn(&Counts) -> u64| Column::U64(rows.iter().map(|row| of(&row.counts)).collect());
-        vec![Table {
-            name: "transfers",
-            columns: vec![
-                ("transfer", names(rows.iter().map(|row| row.flow.spec.name.as_str()))),
-                ("flow", Column::U32(rows.iter().map(|row| row.flow.number).collect())),
-                ("from", names(rows.iter().map(|row| host(row.flow.spec.from)))),
-                ("to", names(rows.iter().map(|row| host(row.flow.spec.to)))),
-                ("start_s", Column::F64(rows.iter().map(|row| row.started.seconds()).collect())),
-                (
-                    "end_s",
-                    Column::MaybeF64(rows.iter().map(|row| seconds(row.flow.ended)).collect()),
-                ),
-                ("duration_s", spans(rows.iter().map(|row| row.flow.duration()))),
-                ("bytes", counts(|counts| counts.received)),
-                ("goodput_bps", Column::MaybeF64(rows.iter().map(|row| row.goodput_bps).collect())),
-                ("segments", counts(|counts| counts.segments)),
-                ("retransmits", counts(|counts| counts.retransmits)),
-                ("timeouts", Column::U32(rows.iter().map(|row| row.counts.timeouts).collect())),
-                ("mean_rtt_s", spans(rows.iter().map(|row| row.mean_rtt))),
-                ("p95_rtt_s", spans(rows.iter().map(|row| row.p95_rtt))),
-                ("min_rtt_s", spans(rows.iter().map(|row| row.min_rtt))),
-            ],
-        }]
-    }
-}
-
-impl Transfers<'_> {
-    /// The row of a flow, if it has started.
-    fn row<'a>(&'a self, world: &World, index: usize, flow: &'a Flow<'a>) -> Option<Row<'a>> {
-        let started = flow.started?;
-        let now = flow.counts(world);
-        let round_trips = flow.round_trips(world.now);
-        let mut counts = now;
-        if self.window.is_some() {
-            // A run that ended before its window began did nothing in it.
-            let begin = self.begin.get(index).unwrap_or(&now);
-            let end = self.end.get(index).unwrap_or(&now);
-            counts = Counts {
-                received: end.received - begin.received,
-                segments: end.segments - begin.segments,
-                retransmits: end.retransmits - begin.retransmits,
-                timeouts: end.timeouts - begin.timeouts,
-            };
+        if workload::samples_flows(what) {
+            self.rules.sample(what, self.sender(world))
+        } else {
+            Vec::new()
         }
-        let counted = extent(self.window);
-        let ended = flow.ended.unwrap_or(world.now).min(counted.end);
-        let span = ended.since(started.max(counted.start));
-        let goodput = || counts.received as f64 * 8.0 / span.seconds();
-        Some(Row {
-            flow,
-            started,
-            counts,
-            goodput_bps: (!span.is_zero()).then(goodput),
-            mean_rtt: round_trips.map(|it| it.mean),
-            p95_rtt: round_trips.map(|it| it.p95),
-            min_rtt: match self.window {
-                None => flow.stats(world).min_rtt,
-                Some(_) => round_trips.map(|it| it.min),
-            },
-        })
     }
-}
-
-/// The instants that count.
-fn extent(window: Option<&Window>) -> Range<Time> {
-    window.map_or(Time::START..Time::NEVER, |window| window.begin()..window.end())
-}
-
-/// A column of spans, some of which were never measured.
-fn spans(values: impl Iterator<Item = Option<Span>>) -> Column {
-    Column::MaybeF64(values.map(|value| value.map(Span::seconds)).collect())
+    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+        self.rules.source_name(what, source)
+    }
+    fn tables(&self, world: &World) -> Vec<Table> {
+        vec![self.rules.table(self.plan, world.now, self.sender(world))]
+    }
 }

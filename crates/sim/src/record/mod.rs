@@ -3,7 +3,7 @@
 mod captures;
 mod connections;
 mod recorders;
-mod sampler;
+mod sources;
 mod tables;
 
 pub(crate) use recorders::Recorders;

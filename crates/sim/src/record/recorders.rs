@@ -1,9 +1,10 @@
-use super::sampler::Sampler;
+use super::sources;
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Event, EventKind};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, Windowed};
 use flashcrowd_topology::{LinkWindow, QueueLengths};
+use flashcrowd_workload::Sampler;
 
 /// What looks at a run at intervals.
 pub(crate) struct Recorders {
@@ -42,7 +43,10 @@ impl Recorders {
     /// Does what an event of [`Recorders::begin`] is for, until the next time.
     pub(crate) fn sample(&mut self, world: &mut World, apps: &[AnyApp<'_>], task: u32) {
         let every = if (task as usize) < self.sampler.tasks() {
-            Some(self.sampler.sample(world, apps, task as usize))
+            let (what, every) = self.sampler.task(task as usize);
+            let values = sources::values(world, apps, what);
+            self.sampler.record(world.now, task as usize, values.into_iter());
+            Some(every)
         } else {
             let (now, network) = (world.now, &mut world.network);
             let is_on = |host| apps.iter().any(|app| app.is_on(host));

@@ -1,5 +1,5 @@
 use super::recorders::Recorders;
-use super::{captures, connections};
+use super::{captures, connections, sources};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, TracedPacket};
 use flashcrowd_plan::Plan;
@@ -22,7 +22,7 @@ pub(crate) fn tables(
         }
     }
     tables.extend([
-        recorders.sampler.table(world, apps),
+        recorders.sampler.table(|what, source| sources::source_name(world, apps, what, source)),
         queues(&recorders.queue_lengths),
         histogram(world, "send_gaps", "gap_ms", |class| &class.gaps),
         histogram(world, "payloads", "bytes", |class| &class.payloads),

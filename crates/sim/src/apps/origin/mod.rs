@@ -22,8 +22,7 @@ use counts::Counts;
 use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::{Failure, Output, Request};
 use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Window, Windowed, Workload};
-use flashcrowd_workload::{Outcome, Table};
-use flashcrowd_workload::{is_due, lost};
+use flashcrowd_workload::{Table, origin};
 use sending::Sending;
 use server::Server;
 use visitor::{Served, Visitor};
@@ -453,34 +452,29 @@ impl App for Origins<'_> {
     fn unfinished(&self) -> Vec<String> {
         let open = self.servers.iter().filter(|server| !self.has_ended(server));
         open.map(|server| {
-            let (name, done, all) = (&server.spec.name, server.completed, server.clients());
-            format!("origin {name}: {done} of {all} downloads are complete")
+            let (done, all) = (server.completed as usize, server.clients());
+            origin::unfinished(&server.spec.name, done, all)
         })
         .collect()
     }
 
     fn undelivered(&self, world: &World) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (place, server) in (0u32..).zip(&self.servers) {
-            let whose = format!("origin {}", server.spec.name);
-            let came =
-                || self.clients.iter().filter(|it| it.server == place && it.arrived.is_some());
-            let gone = came().filter(|client| client.lost).map(|client| {
-                let (number, bytes) = (client.number, client.bytes);
-                let at = client.left.unwrap_or(Time::START).seconds();
-                format!("client {number} at {at:.1} s after {bytes} bytes")
-            });
-            let gone = lost(&whose, came().count(), "clients", gone);
-            let due =
-                |client: &Client| client.arrived.is_some_and(|arrived| is_due(arrived, world.now));
-            let cut = world.outcome.as_ref().is_some_and(Outcome::is_cut);
-            if !cut && gone.is_none() && came().any(due) && came().all(|client| client.blocks == 0)
-            {
-                lines.push(format!("{whose}: no block arrived at {} clients", came().count()));
-            }
-            lines.extend(gone);
-        }
-        lines
+        let line = |(place, server): (u32, &Server<'_>)| {
+            let came = self.clients.iter().filter(|it| it.server == place);
+            let client = |client: &Client| {
+                Some(origin::Client {
+                    number: client.number,
+                    arrived: client.arrived?,
+                    left: client.left,
+                    bytes: client.bytes,
+                    is_silent: client.blocks == 0,
+                    is_lost: client.lost,
+                })
+            };
+            let came: Vec<_> = came.filter_map(client).collect();
+            origin::undelivered(&server.spec.name, &came, world.now, world.outcome.as_ref())
+        };
+        (0..).zip(&self.servers).filter_map(line).collect()
     }
 
     fn progress(&self, _world: &World) -> f64 {
@@ -493,9 +487,8 @@ impl App for Origins<'_> {
             server.online > 0 && world.now.since(server.last_progress) >= self.stall
         };
         let server = self.servers.iter().find(idle)?;
-        let (name, online) = (&server.spec.name, server.online);
-        let since = server.last_progress;
-        Some(format!("origin {name}: no block reached any of {online} clients since {since}"))
+        let online = server.online as usize;
+        Some(origin::stalled(&server.spec.name, online, server.last_progress))
     }
 
     fn payload_bytes(&self) -> u64 {

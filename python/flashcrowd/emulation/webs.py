@@ -7,15 +7,14 @@ after the last one. What a page is asked for stands in the first bytes of its re
 from __future__ import annotations
 
 import contextlib
-import json
 import selectors
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.app import App, Context, Rows, rows
 from flashcrowd.emulation.stack import controller
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
@@ -27,15 +26,46 @@ _CONTENT = memoryview(bytes(1 << 18))
 _INTO = bytearray(1 << 18)
 
 
-class Page:
-    """What is recorded of a page; instants are seconds of the run, None for what was not."""
+class Webs(App):
+    """The users of all web workloads."""
 
-    def __init__(self, length: int, start_s: float) -> None:
-        self.length = length
-        self.start_s = start_s
-        self.first_byte_s: float | None = None
-        self.end_s: float | None = None
-        self.lost_s: float | None = None
+    def __init__(self, context: Context) -> None:
+        self._rules = _core.WebRules(context.parsed, context.seed)
+        self._webs = {
+            index: Web(self._rules, index, spec, context)
+            for index, spec in context.workloads("web")
+        }
+
+    def open(self, table: Timetable) -> None:
+        """Have the servers listen, and the users begin in time."""
+        for web in self._webs.values():
+            web.open(table)
+            web.start(table)
+
+    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+        """Users who are stopped give up what is under way."""
+        if change["kind"] == "stop" and change["workload"] in self._webs:
+            self._webs[change["workload"]].stop(table)
+
+    def undelivered(self, now_s: float, outcome: str) -> list[str]:
+        """A line for each workload whose pages lost connections, or brought nothing."""
+        del outcome
+        return self._rules.undelivered(now_s)
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of pages that have arrived."""
+        return self._rules.payload_bytes()
+
+    @property
+    def kernels(self) -> set[int]:
+        """The hosts of users and servers."""
+        return {web.spec[end] for web in self._webs.values() for end in ("from", "to")}
+
+    def tables(self, now_s: float) -> Rows:
+        """The table `pages`."""
+        del now_s
+        return rows(self._rules.tables())
 
 
 class Web:
@@ -43,98 +73,64 @@ class Web:
 
     Attributes:
         spec: the workload, as the plan has it.
-        users: who fetches pages.
     """
 
-    def __init__(self, plan: Mapping[str, Any], index: int, port: int, seed: int) -> None:
-        self.spec = plan["workloads"][index]
-        self.port = port
-        self.received = 0
-        text = json.dumps(plan)
-        self.users = [
-            User(self, _core.WebUser(text, index, number, seed))
-            for number in range(self.spec["users"])
-        ]
-        own = (self.spec["transport"] or {}).get("tcp")
-        ends = (self.spec["from"], self.spec["to"])
+    def __init__(
+        self, rules: _core.WebRules, index: int, spec: Mapping[str, Any], context: Context
+    ) -> None:
+        self.spec = spec
+        self._hosts, self._port = context.hosts, next(context.ports)
+        self._users = [(start_s, User(self, rules, user)) for user, start_s in rules.users(index)]
+        plan = context.plan
+        own = (spec["transport"] or {}).get("tcp")
+        ends = (spec["from"], spec["to"])
         stacks = [plan["network"]["hosts"][end]["stack"] if own is None else own for end in ends]
         self._algorithms = [controller(plan["stacks"][stack]) or "" for stack in stacks]
-        self._hosts: Hosts | None = None
         self._server: Server | None = None
 
-    def open(self, hosts: Hosts, table: Timetable) -> None:
+    def open(self, table: Timetable) -> None:
         """Have the server listen.
 
         Raises:
             OSError: what the kernel refused.
         """
-        self._hosts = hosts
-        with hosts.inside(self.spec["to"]) as place:
+        with self._hosts.inside(self.spec["to"]) as place:
             listener = congested(self._algorithms[1])
-            listener.bind((place.address, self.port))
+            listener.bind((place.address, self._port))
             listener.listen(4096)
         self._server = Server(self.spec["request_bytes"], listener, table)
 
     def start(self, table: Timetable) -> None:
         """Every user asks for the first page in time."""
-        for user in self.users:
-            table.at(user.draws.start_ns / 1e9, lambda user=user: user.ask(table))
+        for start_s, user in self._users:
+            table.at(start_s, lambda user=user: user.ask(table))
             if self.spec["stop_ns"] is not None:
                 table.at(self.spec["stop_ns"] / 1e9, lambda user=user: user.stop(table))
 
     def stop(self, table: Timetable) -> None:
         """Give up what is under way."""
-        for user in self.users:
+        for _, user in self._users:
             user.stop(table)
 
     def connect(self) -> socket.socket:
         """A connection from the users' host, on its way."""
-        assert self._hosts is not None
         with self._hosts.inside(self.spec["from"]):
             made = congested(self._algorithms[0])
-        made.connect_ex((self._hosts.places[self.spec["to"]].address, self.port))
+        made.connect_ex((self._hosts.places[self.spec["to"]].address, self._port))
         return made
-
-    def rows(self, window: tuple[float, float]) -> Iterator[dict[str, Any]]:
-        """Its rows of the table `pages`, of those that were asked for inside of a window."""
-        for number, user in enumerate(self.users):
-            for index, page in enumerate(user.pages):
-                if window[0] <= page.start_s < window[1]:
-                    end = page.end_s
-                    yield {
-                        "web": self.spec["name"],
-                        "user": number,
-                        "page": index,
-                        "bytes": page.length,
-                        "start_s": page.start_s,
-                        "first_byte_s": page.first_byte_s,
-                        "end_s": end,
-                        "duration_s": None if end is None else end - page.start_s,
-                    }
 
 
 class User:
     """Fetches a page, reads it for a while, and fetches the next one."""
 
-    def __init__(self, web: Web, draws: _core.WebUser) -> None:
-        self.draws = draws
-        self.pages: list[Page] = []
-        self._web = web
-        self._stopped = False
+    def __init__(self, web: Web, rules: _core.WebRules, user: int) -> None:
+        self._web, self._rules, self._user = web, rules, user
         self._open: dict[socket.socket, int] = {}
         """Connections of the page under way, and what each has still to bring."""
 
     def ask(self, table: Timetable) -> None:
         """Open the connections of the next page."""
-        if self._stopped:
-            return
-        spec = self._web.spec
-        length = self.draws.length()
-        self.pages.append(Page(length, table.now()))
-        # A page of fewer bytes than connections needs no more of them than it has bytes.
-        count = min(spec["connections"], length)
-        for number in range(count):
-            part = length // count + (number < length % count)
+        for part in self._rules.ask(table.now(), self._user) or ():
             try:
                 made = self._web.connect()
             except OSError:  # no port or descriptor is left: the page fails
@@ -169,43 +165,35 @@ class User:
         except OSError:
             self._lose(table)
             return
-        page = self.pages[-1]
-        if count and page.first_byte_s is None:
-            page.first_byte_s = table.now()
+        if count:
+            self._rules.receive(table.now(), self._user, count)
         self._open[made] -= count
-        self._web.received += count
         if self._open[made] == 0:
             del self._open[made]
             _let_go(made, table)
             if not self._open:
-                self._finish(table, complete=True)
+                self._finish(table, self._rules.complete(table.now(), self._user))
         elif count == 0:
             self._lose(table)
 
     def _lose(self, table: Timetable) -> None:
         """The page under way has lost a connection that had not brought its part."""
-        self.pages[-1].lost_s = table.now()
-        self._finish(table, complete=False)
+        self._finish(table, self._rules.lose(table.now(), self._user))
 
-    def _finish(self, table: Timetable, *, complete: bool) -> None:
-        """The page under way is over: close what is open, and read."""
-        if complete:
-            self.pages[-1].end_s = table.now()
+    def _finish(self, table: Timetable, next_s: float | None) -> None:
+        """The page under way is over: close what is open, and ask for the next one in time."""
         for made in self._open:
             with contextlib.suppress(OSError):  # given up: the connection is reset
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
             _let_go(made, table)
         self._open = {}
-        reading_s = self.draws.reading_ns() / 1e9
-        if not self._stopped:
-            table.at(table.now() + reading_s, lambda: self.ask(table))
+        if next_s is not None:
+            table.at(next_s, lambda: self.ask(table))
 
     def stop(self, table: Timetable) -> None:
         """Fetch no more; what is under way is given up."""
-        if not self._stopped:
-            self._stopped = True
-            if self._open:
-                self._finish(table, complete=False)
+        if self._rules.stop(self._user):
+            self._finish(table, None)
 
 
 class Server:

@@ -1,18 +1,11 @@
-//! What happens in a swarm, by its rules alone: no engine, no clock.
-
+use crate::{numbers, seconds};
 use flashcrowd_base::{Rate, Span, Time};
-use flashcrowd_plan::{
-    Arrivals, Departure, Host, Measures, Network, Plan, Population, Stop, Swarm, Tracker, Workload,
-};
+use flashcrowd_plan::{Arrivals, Departure, Plan, Population, Swarm, Tracker, Workload};
 use flashcrowd_swarm::{Download, Role, TrackerRules, UploadLimit, profile};
-use flashcrowd_workload::{Column, Due, Outcome, Progress, Swarms, Table, View};
+use flashcrowd_workload::{Due, Outcome, Progress, Swarms, View};
 use proptest::prelude::*;
 
 const PIECE: u64 = 16_384;
-
-fn seconds(seconds: u64) -> Time {
-    Time::START + Span::from_secs(seconds)
-}
 
 fn population(name: &str, role: Role, hosts: &[u32]) -> Population {
     Population {
@@ -35,45 +28,24 @@ fn population(name: &str, role: Role, hosts: &[u32]) -> Population {
 
 /// A swarm of seven pieces and these populations; a run may wait 40 s for a block.
 fn plan(populations: Vec<Population>) -> Plan {
-    let host = |number| Host {
-        name: format!("host-{number}"),
-        group: 0,
-        stack: 0,
-        up: Vec::new(),
-        down: Vec::new(),
+    let swarm = Swarm {
+        name: "crowd".to_owned(),
+        size_bytes: 7 * PIECE - 1000,
+        piece_bytes: PIECE as u32,
+        block_bytes: PIECE as u32,
+        tracker: Tracker {
+            host: None,
+            answer_delay_ns: Span::ZERO,
+            rules: TrackerRules::MAINLINE,
+            program: None,
+        },
+        populations,
+        stop_after_completions: None,
+        web_seeds: Vec::new(),
     };
     Plan {
-        format: flashcrowd_plan::FORMAT,
-        title: "test".to_owned(),
-        network: Network {
-            groups: vec!["all".to_owned()],
-            hosts: (0..10).map(host).collect(),
-            links: Vec::new(),
-            cores: Vec::new(),
-            traces: Vec::new(),
-            core_of: Vec::new(),
-        },
-        stacks: Vec::new(),
-        utps: Vec::new(),
         profiles: vec![profile::named("libtorrent").expect("the profile exists")],
-        workloads: vec![Workload::Swarm(Swarm {
-            name: "crowd".to_owned(),
-            size_bytes: 7 * PIECE - 1000,
-            piece_bytes: PIECE as u32,
-            block_bytes: PIECE as u32,
-            tracker: Tracker {
-                host: None,
-                answer_delay_ns: Span::ZERO,
-                rules: TrackerRules::MAINLINE,
-                program: None,
-            },
-            populations,
-            stop_after_completions: None,
-            web_seeds: Vec::new(),
-        })],
-        timeline: Vec::new(),
-        measures: Measures::default(),
-        stop: Stop { horizon_ns: Span::from_secs(1000), stall_ns: Span::from_secs(40) },
+        ..crate::plan(vec![Workload::Swarm(swarm)])
     }
 }
 
@@ -97,16 +69,6 @@ fn begun(plan: &Plan, view: View) -> (Swarms, Vec<(Time, Due)>) {
 fn down(bytes: u64) -> impl Fn(u32) -> Option<Progress> {
     move |number| {
         Some(Progress { down: if number == 1 { bytes } else { 0 }, ..Progress::default() })
-    }
-}
-
-fn numbers(table: &Table, name: &str) -> Vec<f64> {
-    match table.column(name) {
-        Some(Column::F64(values)) => values.clone(),
-        Some(Column::U32(values)) => values.iter().map(|it| f64::from(*it)).collect(),
-        Some(Column::U64(values)) => values.iter().map(|it| *it as f64).collect(),
-        Some(Column::MaybeF64(values)) => values.iter().map(|it| it.unwrap_or(-1.0)).collect(),
-        other => panic!("{name}: {other:?}"),
     }
 }
 

@@ -1,26 +1,20 @@
-//! The rules of swarms for an engine that plays them with programs: it says what it sees, and asks what is due.
+//! Swarms: who is in them, how far they are, and when they are over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_plan::{Plan, Sampled, Series, Workload};
+use flashcrowd_plan::{Sampled, Workload};
 use flashcrowd_swarm::{AnnounceEvent, PeerId, Role, Tracker, UploadLimit};
-use flashcrowd_workload::{
-    Column, Due, Held, Outcome, Progress, Sample, Standing, Swarms, Table, View, Watch,
-};
+use flashcrowd_workload::{Due, Held, Progress, Sampler, Standing, Swarms, View, Watch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::{Named, at, held, named, outcome_of};
 use crate::faults::EngineFault;
-use crate::simulate::parse;
-
-/// An instant of a run as Python has it, in seconds.
-fn at(seconds: f64) -> Time {
-    Time::START + Span::from_seconds(seconds)
-}
+use crate::plan::Plan;
 
 /// The swarms of a run, as far as programs play them: who comes and goes, how far each is, when it is over, and
 /// the rows of its tables. Instants are seconds of the run.
@@ -40,8 +34,7 @@ struct State {
     progress: Vec<Progress>,
     /// Limits that controllers set, by peer.
     limits: BTreeMap<u32, UploadLimit>,
-    /// Bytes of a swarm at the last sample of a series.
-    sampled: BTreeMap<(usize, u32), u64>,
+    sampler: Sampler,
 }
 
 impl State {
@@ -62,12 +55,6 @@ impl State {
     /// What the client of a peer that is online has done.
     fn online(&self) -> impl Fn(u32) -> Option<Progress> {
         |number| self.rules.peer(number).is_online().then(|| self.progress[number as usize])
-    }
-
-    fn limit(&self, number: u32) -> UploadLimit {
-        let peer = self.rules.peer(number);
-        let own = self.rules.swarm(peer.swarm).uploads[peer.population as usize];
-        self.limits.get(&number).copied().unwrap_or(own)
     }
 }
 
@@ -93,14 +80,12 @@ pub(crate) struct SwarmPeer {
 
 #[pymethods]
 impl SwarmRules {
-    /// The swarms of a plan (JSON) in a run with a seed; with `own`, the peers on these hosts alone. Raises
-    /// `PlanError`.
+    /// The swarms of a plan in a run with a seed; with `own`, the peers on these hosts alone.
     #[new]
-    #[pyo3(signature = (plan_json, seed, own = None))]
-    fn new(plan_json: &str, seed: u64, own: Option<BTreeSet<u32>>) -> PyResult<SwarmRules> {
-        let plan = parse(plan_json)?;
+    #[pyo3(signature = (plan, seed, own = None))]
+    fn new(plan: &Plan, seed: u64, own: Option<BTreeSet<u32>>) -> SwarmRules {
         let plays = |host| own.as_ref().is_none_or(|own| own.contains(&host));
-        let mut rules = Swarms::new(&plan, seed, View::Outside, plays);
+        let mut rules = Swarms::new(plan.data(), seed, View::Outside, plays);
         rules.begin();
         let mut state = State {
             agenda: vec![BinaryHeap::new(); rules.all().len()],
@@ -108,10 +93,10 @@ impl SwarmRules {
             planned: 0,
             progress: Vec::new(),
             limits: BTreeMap::new(),
-            sampled: BTreeMap::new(),
+            sampler: Sampler::new(&plan.data().measures.series),
         };
         state.plan_due();
-        Ok(SwarmRules { plan, seed, state: Mutex::new(state) })
+        SwarmRules { plan: plan.clone(), seed, state: Mutex::new(state) }
     }
 
     /// Every peer of the swarm that is this workload of the plan: planned ones, then those that followed others.
@@ -284,7 +269,8 @@ impl SwarmRules {
     fn part(&self, workload: u32, held: Option<&[u8]>, whole: bool) -> PyResult<String> {
         let (state, swarm) = self.swarm(workload)?;
         let standing = state.rules.standing(swarm, None, state.online());
-        json(&Part { standing, held: held_of(held, whole) })
+        serde_json::to_string(&Part { standing, held: held_of(held, whole) })
+            .map_err(|error| EngineFault::new_err(error.to_string()))
     }
 
     /// Whether a swarm has nothing more to wait for.
@@ -316,47 +302,28 @@ impl SwarmRules {
         Ok(state.rules.progress_of(swarm, state.online()))
     }
 
-    /// Values of a series of a swarm: of whom, and how much. Rates are over the interval of the series.
-    fn sample(&self, workload: u32, series: usize) -> PyResult<Vec<(String, f64)>> {
-        let (mut state, swarm) = self.swarm(workload)?;
-        let Some(&Series { what, every_ns }) = self.plan.measures.series.get(series) else {
-            return Ok(Vec::new());
-        };
-        let state = &mut *state;
-        let values = state.rules.sample(what, state.online(), |number| state.limit(number));
-        let mut found = Vec::new();
-        for (source, sample) in values {
-            let of = match what {
-                Sampled::UploadLimit => state.rules.peer(source).swarm,
-                _ => source,
-            };
-            let value = match sample {
-                Sample::Level(level) => level,
-                Sample::Bytes(bytes) if of == swarm => {
-                    let before = state.sampled.insert((series, source), bytes).unwrap_or(0);
-                    bytes.saturating_sub(before) as f64 * 8.0 / every_ns.seconds()
-                }
-                Sample::Bytes(_) | Sample::Bits(_) => continue,
-            };
-            if of == swarm {
-                let name = state.rules.source_name(&self.plan, what, source);
-                found.push((name.unwrap_or_default(), value));
-            }
-        }
-        Ok(found)
+    /// Records the values of a series, by its number in the plan, in all swarms.
+    fn sample(&self, now_s: f64, series: usize) {
+        let mut state = self.state();
+        let State { rules, progress, limits, sampler, .. } = &mut *state;
+        let (what, _) = sampler.task(series);
+        let online =
+            |number: u32| rules.peer(number).is_online().then(|| progress[number as usize]);
+        let values = rules.sample(what, online, |number| limit(rules, limits, number));
+        sampler.record(at(now_s), series, values.into_iter());
     }
 
     /// Whether a series, by its number in the plan, is about swarms.
     fn is_sampled(&self, series: usize) -> bool {
         let of_swarms =
             [Sampled::SwarmRate, Sampled::Online, Sampled::Completed, Sampled::UploadLimit];
-        let series = self.plan.measures.series.get(series);
+        let series = self.plan.data().measures.series.get(series);
         series.is_some_and(|series| of_swarms.contains(&series.what))
     }
 
-    /// The tables `downloads`, `populations`, `pieces` and `have` by name, each as its columns by name: a lab loads no
-    /// library for tables. `timeouts` are the retransmission timeouts of each peer, by its number.
-    fn tables(&self, now_s: f64, timeouts: BTreeMap<u32, u64>) -> Vec<(&'static str, Columns)> {
+    /// The tables `downloads`, `populations`, `pieces`, `have` and `series` by name, each as its columns by name.
+    /// `timeouts` are the retransmission timeouts of each peer, by its number.
+    fn tables(&self, now_s: f64, timeouts: BTreeMap<u32, u64>) -> Vec<Named> {
         let state = self.state();
         let sum = |group: (u32, u32, bool)| {
             let mine = timeouts.iter().filter(|(number, _)| {
@@ -365,11 +332,11 @@ impl SwarmRules {
             });
             mine.map(|(_, count)| count).sum()
         };
-        let tables = state.rules.tables(&self.plan, at(now_s), state.online(), sum);
-        let columns = |table: Table| {
-            table.columns.into_iter().map(|(name, column)| (name, cells(column))).collect()
-        };
-        tables.into_iter().map(|table| (table.name, columns(table))).collect()
+        let plan = self.plan.data();
+        let name = |what, source| state.rules.source_name(plan, what, source).unwrap_or_default();
+        let tables = state.rules.tables(plan, at(now_s), state.online(), sum);
+        let series = state.sampler.table(name);
+        tables.into_iter().chain([series]).map(named).collect()
     }
 
     /// Bits that decide the content of a swarm's file.
@@ -389,7 +356,7 @@ impl SwarmRules {
 
 impl SwarmRules {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.state)
     }
 
     /// The state, and the number of a swarm.
@@ -415,34 +382,11 @@ fn seen(number: u32, peer: &flashcrowd_workload::Peer) -> SwarmPeer {
     }
 }
 
-/// The columns of a table by name.
-type Columns = Vec<(&'static str, Cells)>;
-
-/// A column as a list.
-#[derive(IntoPyObject)]
-enum Cells {
-    Real(Vec<Option<f64>>),
-    Count(Vec<Option<u64>>),
-    Text(Vec<Option<String>>),
-}
-
-fn cells(column: Column) -> Cells {
-    let named = |codes: Vec<Option<u32>>, names: Vec<String>| {
-        let name = |code: Option<u32>| names.get(code? as usize).cloned();
-        Cells::Text(codes.into_iter().map(name).collect())
-    };
-    match column {
-        Column::F64(values) => Cells::Real(values.into_iter().map(Some).collect()),
-        Column::MaybeF64(values) => Cells::Real(values),
-        Column::U64(values) => Cells::Count(values.into_iter().map(Some).collect()),
-        Column::MaybeU64(values) => Cells::Count(values),
-        Column::U32(values) => {
-            Cells::Count(values.into_iter().map(|value| Some(u64::from(value))).collect())
-        }
-        Column::Text(codes, names) => named(codes.into_iter().map(Some).collect(), names),
-        Column::MaybeText(codes, names) => named(codes, names),
-        Column::Bytes(_, ends) => Cells::Count(ends.into_iter().map(Some).collect()),
-    }
+/// The upload limit of a peer now: what its controller set, or that of its population.
+fn limit(rules: &Swarms, limits: &BTreeMap<u32, UploadLimit>, number: u32) -> UploadLimit {
+    let peer = rules.peer(number);
+    let own = rules.swarm(peer.swarm).uploads[peer.population as usize];
+    limits.get(&number).copied().unwrap_or(own)
 }
 
 fn limit_of(upload_bps: Option<u64>) -> UploadLimit {
@@ -458,20 +402,16 @@ fn held_of(held: Option<&[u8]>, whole: bool) -> Held {
     }
 }
 
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| EngineFault::new_err(error.to_string()))
-}
-
 /// Sees a swarm that several nodes play, each a part.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct SwarmWatch(Mutex<Watch>);
 
 #[pymethods]
 impl SwarmWatch {
-    /// Of the swarm with this index among the workloads of a plan (JSON). Raises `PlanError` or `ValueError`.
+    /// Of the swarm with this index among the workloads of a plan. Raises `ValueError`.
     #[new]
-    fn new(plan_json: &str, workload: usize) -> PyResult<SwarmWatch> {
-        let plan = parse(plan_json)?;
+    fn new(plan: &Plan, workload: usize) -> PyResult<SwarmWatch> {
+        let plan = plan.data();
         let Some(Workload::Swarm(spec)) = plan.workloads.get(workload) else {
             return Err(PyValueError::new_err(format!("workload {workload} is no swarm")));
         };
@@ -480,32 +420,32 @@ impl SwarmWatch {
 
     /// Why the swarm can go on no longer, if it cannot, by the parts of all nodes (JSON).
     fn stall(&self, now_s: f64, parts: Vec<String>) -> PyResult<Option<String>> {
-        let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watch = held(&self.0);
         let standing = together(&watch, &parts)?;
         Ok(watch.look(at(now_s), &standing))
     }
 
     /// Whether there is nothing more to wait for.
     fn is_done(&self, parts: Vec<String>) -> PyResult<bool> {
-        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = held(&self.0);
         Ok(watch.is_done(&together(&watch, &parts)?))
     }
 
     /// A line for a swarm that is not done.
     fn unfinished(&self, parts: Vec<String>) -> PyResult<String> {
-        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = held(&self.0);
         Ok(watch.unfinished(&together(&watch, &parts)?))
     }
 
     /// A line if no block reached any leecher, though it should have.
     fn undelivered(&self, now_s: f64, parts: Vec<String>) -> PyResult<Option<String>> {
-        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = held(&self.0);
         Ok(watch.undelivered(at(now_s), &together(&watch, &parts)?))
     }
 
     /// That the timeline stopped it before it was complete, if it did.
     fn stopped(&self, parts: Vec<String>) -> PyResult<Option<String>> {
-        let watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = held(&self.0);
         Ok(together(&watch, &parts)?.stopped_early())
     }
 }
@@ -543,12 +483,10 @@ pub(crate) struct TrackerRegister {
 
 #[pymethods]
 impl TrackerRegister {
-    /// Of the swarm with this index among the workloads of a plan (JSON), in a run with this seed. Raises
-    /// `PlanError` or `ValueError`.
+    /// Of the swarm with this index among the workloads of a plan, in a run with this seed. Raises `ValueError`.
     #[new]
-    fn new(plan_json: &str, workload: usize, seed: u64) -> PyResult<TrackerRegister> {
-        let plan = parse(plan_json)?;
-        let Some(Workload::Swarm(spec)) = plan.workloads.get(workload) else {
+    fn new(plan: &Plan, workload: usize, seed: u64) -> PyResult<TrackerRegister> {
+        let Some(Workload::Swarm(spec)) = plan.data().workloads.get(workload) else {
             return Err(PyValueError::new_err(format!("workload {workload} is no swarm")));
         };
         let stream = RandomStream::new(seed, "tracker", workload as u64);
@@ -586,51 +524,6 @@ impl TrackerRegister {
 
 impl TrackerRegister {
     fn state(&self) -> MutexGuard<'_, (Tracker, RandomStream)> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.state)
     }
-}
-
-fn outcome_of(name: &str, reason: String) -> Option<Outcome> {
-    Some(match name {
-        "completed" => Outcome::Completed,
-        "stalled" => Outcome::Stalled(reason),
-        "horizon" => Outcome::Horizon(reason),
-        "stopped" => Outcome::Stopped(reason),
-        _ => return None,
-    })
-}
-
-/// Outcome and reason of a run in which all that can finish has finished; `stopped` is what the timeline stopped
-/// before it was complete.
-#[pyfunction]
-#[pyo3(signature = (stopped))]
-pub(crate) fn finished_outcome(stopped: Option<String>) -> (&'static str, String) {
-    words(&Outcome::of_finished(stopped))
-}
-
-/// Outcome and reason of a run at its horizon, by what is unfinished.
-#[pyfunction]
-pub(crate) fn horizon_outcome(unfinished: Vec<String>) -> (&'static str, String) {
-    words(&Outcome::at_horizon(&unfinished))
-}
-
-/// Outcome and reason of a run with what it did not deliver, a line each. A run that failed stays as it is.
-#[pyfunction]
-pub(crate) fn with_undelivered(
-    outcome: String,
-    reason: String,
-    lines: Vec<String>,
-) -> (String, String) {
-    match outcome_of(&outcome, reason.clone()) {
-        None => (outcome, reason),
-        Some(known) => {
-            let (name, reason) = words(&known.with_undelivered(lines));
-            (name.to_owned(), reason)
-        }
-    }
-}
-
-fn words(outcome: &Outcome) -> (&'static str, String) {
-    let (name, reason) = outcome.words();
-    (name, reason.to_owned())
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 /// A flow's round-trip time as a function of time: each sample of its transport holds until the next
 /// one, so the mean is over time. Per sample it would be a mean over acknowledgements, of which
 /// there are most while the flow is fast.
-#[derive(Clone)]
-pub(super) struct RoundTrips {
+#[derive(Clone, Debug)]
+pub(crate) struct RoundTrips {
     /// What counts.
     window: Range<Time>,
     /// The sample that holds, and since when.
@@ -23,12 +23,13 @@ pub(super) struct RoundTrips {
 
 /// Summary of a flow's round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub(super) mean: Span,
+pub(crate) struct Summary {
+    /// Over the time in which it is known.
+    pub(crate) mean: Span,
     /// The least that held for any time.
-    pub(super) min: Span,
+    pub(crate) min: Span,
     /// The least that was not exceeded for 95 % of the time, or at most a 64th more.
-    pub(super) p95: Span,
+    pub(crate) p95: Span,
 }
 
 /// A power of two is this many bins, as a number of bits.
@@ -51,7 +52,7 @@ fn longest(bin: usize) -> Span {
 
 impl RoundTrips {
     /// Of which those in `window` count.
-    pub(super) fn within(window: Range<Time>) -> RoundTrips {
+    pub(crate) fn within(window: Range<Time>) -> RoundTrips {
         RoundTrips {
             window,
             latest: None,
@@ -66,7 +67,7 @@ impl RoundTrips {
 
     /// The transport's latest sample at `now`. A sample that equals the one before changes nothing,
     /// so the caller need not know whether it is a new one.
-    pub(super) fn see(&mut self, now: Time, sample: Span) {
+    pub(crate) fn see(&mut self, now: Time, sample: Span) {
         if self.latest.is_some_and(|(latest, _)| latest == sample) {
             return;
         }
@@ -75,7 +76,7 @@ impl RoundTrips {
     }
 
     /// The latest sample held until `now`.
-    pub(super) fn hold(&mut self, now: Time) {
+    pub(crate) fn hold(&mut self, now: Time) {
         let Some((sample, since)) = &mut self.latest else { return };
         let held = now.min(self.window.end).since((*since).max(self.window.start));
         let sample = *sample;
@@ -102,7 +103,7 @@ impl RoundTrips {
 
     /// Over all samples, the latest one until `now`; `None` without one in the window. If samples hold
     /// for no time, the latest stands for all.
-    pub(super) fn summary(&self, now: Time) -> Option<Summary> {
+    pub(crate) fn summary(&self, now: Time) -> Option<Summary> {
         let mut all = self.clone();
         all.hold(now);
         let (latest, at) = all.latest?;

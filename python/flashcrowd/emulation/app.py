@@ -1,0 +1,182 @@
+"""All workloads of one kind in an emulated run, as the simulation has them in one place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.timetable import Timetable
+
+FIRST_PORT = 10_000
+"""The first port that workloads take, one after another."""
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+"""Rows of tables, by the table's name."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What applications are made for.
+
+    Attributes:
+        plan: the plan's data.
+        parsed: the same, as the rules read it.
+        seed: the run's.
+        hosts: the hosts of the lab.
+        folder: an empty folder for what programs write.
+        ended: to be called when something has ended, so that the run may be over.
+        ports: ports that no workload has yet.
+    """
+
+    plan: Mapping[str, Any] = field(repr=False)
+    parsed: _core.Plan = field(repr=False)
+    seed: int
+    hosts: Hosts
+    folder: Path
+    ended: Callable[[], None]
+    ports: Iterator[int] = field(default_factory=lambda: count(FIRST_PORT))
+
+    @property
+    def own(self) -> frozenset[int] | None:
+        """The hosts that are played here, where others are played elsewhere."""
+        every = len(self.hosts.own) == len(self.hosts.places)
+        return None if every else self.hosts.own
+
+    def workloads(self, kind: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Those of a kind that are played here, with their numbers in the plan."""
+        for index, spec in enumerate(self.plan["workloads"]):
+            # Both ends of all but pings and swarms are on one node; a ping is its asking host's.
+            if spec["kind"] == kind and ("from" not in spec or spec["from"] in self.hosts.own):
+                yield index, spec
+
+
+class App(ABC):
+    """All workloads of one kind: the programs that play them, and what is told of them.
+
+    Attributes:
+        failure: why the run cannot go on; empty while it can.
+    """
+
+    failure = ""
+
+    def prepare(self) -> None:  # noqa: B027, optional
+        """Start what takes a while, before the network starts.
+
+        Raises:
+            ClientFailed: a program cannot be started.
+            Unable: a content server cannot begin.
+        """
+
+    @abstractmethod
+    def open(self, table: Timetable) -> None:
+        """Make every socket, and write down what will happen.
+
+        Raises:
+            OSError: what the kernel refused.
+        """
+
+    @abstractmethod
+    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+        """An entry of the timeline, if it is about a workload of this kind.
+
+        Raises:
+            ClientFailed: a program refused.
+        """
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether something can end."""
+        return False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything has ended that can."""
+        return True
+
+    @property
+    def stalled(self) -> str:
+        """Why a workload gets no further; empty while all do."""
+        return ""
+
+    @property
+    def stopped(self) -> str | None:
+        """What the timeline stopped before it was complete."""
+        return None
+
+    def progress(self, now_s: float) -> float:
+        """How far it is, 0 to 1, as far as anybody can tell."""
+        del now_s
+        return 1.0
+
+    def unfinished(self) -> Iterable[str]:
+        """A line for each thing that is left to do."""
+        return ()
+
+    def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
+        """A line for each workload that lost a connection too early, or of which nothing came.
+
+        Args:
+            now_s: when the run ended.
+            outcome: how, as far as is known.
+        """
+        del now_s, outcome
+        return ()
+
+    def violations(self) -> Iterable[str]:
+        """Why what programs did is no measurement of the plan, in words; nothing if it is."""
+        return ()
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload bytes that reached those who wanted them."""
+        return 0
+
+    @property
+    def kernels(self) -> Iterable[int]:
+        """The hosts whose kernels say what was sent again."""
+        return ()
+
+    def retransmits(self, counted: frozenset[int]) -> int:
+        """Packets sent again of which the kernels of these hosts do not say."""
+        del counted
+        return 0
+
+    @abstractmethod
+    def tables(self, now_s: float) -> Rows:
+        """Rows of its tables, at the end of a run."""
+
+    def cut_off(self, now_s: float) -> None:  # noqa: B027, optional
+        """The run is over, and the network is about to end."""
+
+    def finish(self) -> None:  # noqa: B027, optional
+        """The network has ended: everybody leaves, and what was downloaded is verified.
+
+        Raises:
+            ClientFailed: a file is not what it should be.
+        """
+
+    def close(self) -> None:  # noqa: B027, optional
+        """End every program that is left."""
+
+
+def rows(tables: Iterable[tuple[str, Sequence[tuple[str, Sequence[Any]]]]]) -> Rows:
+    """The rows of tables that are given by their columns, as rules give them."""
+    found: Rows = {}
+    for name, columns in tables:
+        names = [column for column, _ in columns]
+        cells = zip(*(values for _, values in columns), strict=True)
+        found[name] = [dict(zip(names, row, strict=True)) for row in cells]
+    return found
+
+
+def merge(into: Rows, more: Rows) -> None:
+    """Add rows to those of the same tables."""
+    for name, found in more.items():
+        into.setdefault(name, []).extend(found)

@@ -1,0 +1,111 @@
+"""All content servers, with their clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flashcrowd.content_server import undelivered
+from flashcrowd.emulation.app import App, Context, Rows, merge
+from flashcrowd.emulation.origin import PACES, Origin
+from flashcrowd.emulation.promptness import Promptness
+from flashcrowd.emulation.timetable import Timetable
+
+
+class Origins(App):
+    """All content servers of a run."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._origins = {
+            index: Origin(context.plan, index, next(context.ports), context.seed, self._one_ended)
+            for index, _ in context.workloads("origin")
+        }
+        self._promptness = Promptness()
+
+    def prepare(self) -> None:
+        """Make the files, and have the servers listen."""
+        for index, origin in self._origins.items():
+            origin.prepare(self._context.hosts, self._context.folder / str(index))
+
+    def open(self, table: Timetable) -> None:
+        """Have everybody come in time."""
+        for origin in self._origins.values():
+            origin.start(table)
+        if self._origins:
+            self._promptness.start(table)
+
+    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+        """Nobody comes any more to a server that is stopped."""
+        if change["kind"] == "stop" and change["workload"] in self._origins:
+            self._origins[change["workload"]].stop(table)
+
+    def _one_ended(self) -> None:
+        wrong = (origin.failure for origin in self._origins.values() if origin.failure)
+        self.failure = self.failure or next(wrong, "")
+        self._context.ended()
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there is a content server."""
+        return bool(self._origins)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all clients have come and gone."""
+        return all(origin.is_done for origin in self._origins.values())
+
+    @property
+    def stalled(self) -> str:
+        """Why a server's clients get no further."""
+        return next((origin.outcome for origin in self._origins.values() if origin.outcome), "")
+
+    def progress(self, now_s: float) -> float:
+        """How far the server is that is furthest behind."""
+        del now_s
+        return min((origin.part for origin in self._origins.values()), default=1.0)
+
+    def unfinished(self) -> Iterable[str]:
+        """A line for each server that is not done."""
+        return (line for origin in self._origins.values() for line in origin.unfinished())
+
+    def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
+        """A line for each server whose clients lack something."""
+        for origin in self._origins.values():
+            yield from undelivered.of_clients(origin.spec["name"], origin.guests, now_s, outcome)
+
+    def violations(self) -> Iterable[str]:
+        """Why what servers did is no measurement of the plan."""
+        late = [it for origin in self._origins.values() for it in origin.violations()]
+        return [*late, *self._promptness.violations()]
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of files that have reached clients."""
+        return sum(origin.received for origin in self._origins.values())
+
+    @property
+    def kernels(self) -> set[int]:
+        """The hosts of servers and of their clients."""
+        return {host for origin in self._origins.values() for host in origin.hosts}
+
+    def tables(self, now_s: float) -> Rows:
+        """The tables `downloads`, `origins` and `series`, and how well servers kept their pace."""
+        del now_s
+        found: Rows = {}
+        for origin in self._origins.values():
+            merge(found, origin.rows())
+        if self._origins:
+            worst = self._promptness.worst()
+            found[PACES] = [{**origin.pace(), **worst} for origin in self._origins.values()]
+        return found
+
+    def cut_off(self, now_s: float) -> None:
+        """What the servers have done by now counts."""
+        for origin in self._origins.values():
+            origin.cut_off(now_s)
+
+    def close(self) -> None:
+        """End the servers, and what is left of connections."""
+        for origin in self._origins.values():
+            origin.close()

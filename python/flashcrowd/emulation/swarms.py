@@ -1,0 +1,180 @@
+"""All swarms: their programs, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.clients import ClientFailed, Swarm, tables
+from flashcrowd.emulation.app import App, Context, Row, Rows, merge, rows
+from flashcrowd.emulation.rtt_estimates import RttEstimates
+from flashcrowd.emulation.timetable import Timetable
+
+
+class Swarms(App):
+    """All swarms of a run."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._rules = _core.SwarmRules(context.parsed, context.seed, context.own)
+        self._swarms = {
+            index: Swarm(
+                context.plan,
+                index,
+                context.seed,
+                context.hosts.places,
+                context.folder / str(index),
+                own=context.own,
+                rules=self._rules,
+                parsed=context.parsed,
+            )
+            for index, _ in context.workloads("swarm")
+        }
+        self._rtts: list[RttEstimates] = []
+
+    def prepare(self) -> None:
+        """Start trackers, and the clients that come soon."""
+        for swarm in self._swarms.values():
+            swarm.prepare()
+
+    def open(self, table: Timetable) -> None:
+        """Have clients come and go in time."""
+        measures = self._context.plan["measures"]
+        for swarm in self._swarms.values():
+            swarm.begin(table.begin_ns / 1e9)
+            table.at(0.0, self._stepper(swarm, table))
+            if measures["rtts"]:
+                estimates = RttEstimates(swarm, self._context.hosts)
+                self._rtts.append(estimates)
+                table.every(estimates.turn_s, estimates.turn)
+        for number, series in enumerate(measures["series"]):
+            if self._rules.is_sampled(number):
+                table.every(
+                    series["every_ns"] / 1e9, lambda number=number: self._sample(number, table)
+                )
+
+    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+        """Stop a swarm, or change the upload limit of a population."""
+        del table
+        swarm = self._swarms.get(change.get("workload", -1))
+        if swarm is not None and change["kind"] == "stop":
+            swarm.stop()
+            self._context.ended()
+        elif swarm is not None and change["kind"] == "upload":
+            swarm.set_upload(change["population"], change["upload_bps"])
+
+    def _stepper(self, swarm: Swarm, table: Timetable) -> Callable[[], None]:
+        """Lets a swarm do what is due, again and again."""
+
+        def step() -> None:
+            try:
+                due = swarm.step()
+            except ClientFailed as error:
+                self.failure = str(error)
+                return
+            if swarm.is_done or swarm.outcome:
+                self._context.ended()
+            table.at(due - table.begin_ns / 1e9, step)
+
+        return step
+
+    def _sample(self, series: int, table: Timetable) -> None:
+        for swarm in self._swarms.values():
+            swarm.tell_limits()
+        self._rules.sample(table.now(), series)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there is a swarm."""
+        return bool(self._swarms)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no swarm has anything to wait for."""
+        return all(swarm.is_done for swarm in self._swarms.values())
+
+    @property
+    def stalled(self) -> str:
+        """Why a swarm gets no further."""
+        return next((swarm.outcome for swarm in self._swarms.values() if swarm.outcome), "")
+
+    @property
+    def stopped(self) -> str | None:
+        """What the timeline stopped before it was complete."""
+        return self._rules.stopped()
+
+    def progress(self, now_s: float) -> float:
+        """How far the swarm is that is furthest behind."""
+        del now_s
+        return min((swarm.part for swarm in self._swarms.values()), default=1.0)
+
+    def unfinished(self) -> list[str]:
+        """A line for each swarm that is not done."""
+        return self._rules.unfinished()
+
+    def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
+        """A line for each swarm of which no block reached anybody."""
+        # What one node of several knows of a swarm is not the swarm.
+        return self._rules.undelivered(now_s, outcome) if self._context.own is None else ()
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of blocks that arrived."""
+        return sum(peer.progress.down for swarm in self._swarms.values() for peer in swarm.peers)
+
+    @property
+    def kernels(self) -> set[int]:
+        """The hosts of peers that are played here."""
+        players = {peer.host for swarm in self._swarms.values() for peer in swarm.peers}
+        return players & self._context.hosts.own
+
+    @property
+    def parts(self) -> dict[int, str]:
+        """How far each swarm is, as far as it is played here, for `_core.SwarmWatch`."""
+        return {index: swarm.part_of() for index, swarm in self._swarms.items()}
+
+    @property
+    def arrivals(self) -> list[Row]:
+        """Which peers came, and when, with their numbers here."""
+        return [
+            {"swarm": swarm.spec["name"], "peer": peer.member, "arrived_s": peer.arrived}
+            for swarm in self._swarms.values()
+            for peer in swarm.peers
+            if peer.arrived is not None
+        ]
+
+    def wanted_elsewhere(self, missing: Mapping[int, bool]) -> None:
+        """In which swarms somebody is online who lacks something and is played elsewhere."""
+        for index, wanted in missing.items():
+            if index in self._swarms:
+                self._swarms[index].wanted_elsewhere(wanted)
+
+    def tables(self, now_s: float) -> Rows:
+        """The tables about swarms and their peers, and of `rtts`, `control` and `programs`."""
+        timeouts = reduce(or_, (swarm.timeouts for swarm in self._swarms.values()), {})
+        found = rows(self._rules.tables(now_s, timeouts))
+        found["rtts"] = [row for of in self._rtts for row in of.rows()]
+        for swarm in self._swarms.values():
+            merge(found, tables.rows(swarm))
+        return found
+
+    def cut_off(self, now_s: float) -> None:
+        """The kernels' counts are final."""
+        del now_s
+        for swarm in self._swarms.values():
+            swarm.cut_off()
+
+    def finish(self) -> None:
+        """Everybody leaves, and what was downloaded is verified."""
+        for swarm in self._swarms.values():
+            swarm.finish()
+
+    def close(self) -> None:
+        """End every program that is left."""
+        for estimates in self._rtts:
+            estimates.close()
+        for swarm in self._swarms.values():
+            swarm.close()

@@ -1,0 +1,166 @@
+"""The flows of all transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.emulation.app import App, Context, Rows, rows
+from flashcrowd.emulation.flow import Flow, FlowJob
+from flashcrowd.emulation.players import player
+from flashcrowd.emulation.timetable import Timetable
+
+_SAMPLE_S = 0.01
+_SAMPLE_FLOW_S = 0.0002
+"""Each flow's sender is asked so often, and seldomer if there are many."""
+
+
+class Transfers(App):
+    """The flows of all transfers, each played by the program of its transfer."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._rules = _core.TransferRules(context.parsed, context.seed, context.own)
+        self._flows: dict[int, list[Flow]] = {
+            index: [
+                player(spec).flow(
+                    FlowJob(
+                        spec=spec,
+                        plan=context.plan,
+                        number=number,
+                        port=next(context.ports),
+                        start_s=start_s,
+                        seed=context.seed,
+                        place=place,
+                        rules=self._rules,
+                        ended=context.ended,
+                    )
+                )
+                for place, number, start_s in self._rules.flows(index)
+            ]
+            for index, spec in context.workloads("transfer")
+        }
+        self._all = [flow for flows in self._flows.values() for flow in flows]
+
+    @property
+    def ports(self) -> dict[int, tuple[str, int]]:
+        """The transfer and the number of the flow at each port."""
+        return {flow.job.port: (flow.spec["name"], flow.number) for flow in self._all}
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Flows that can end, and how many of them have."""
+        return self._rules.counts()
+
+    def prepare(self) -> None:
+        """Start the programs."""
+        for flow in self._all:
+            flow.prepare(self._context.hosts, self._context.folder / f"flow-{flow.job.port}")
+
+    def open(self, table: Timetable) -> None:
+        """Have every flow listen, and start in time."""
+        measures = self._context.plan["measures"]
+        for window in measures.get("windows", ()):
+            if window["table"] == "transfers":
+                table.at(window["from_ns"] / 1e9, lambda: self._mark(table, begins=True))
+                if window["to_ns"] is not None:
+                    table.at(window["to_ns"] / 1e9, lambda: self._mark(table, begins=False))
+        for flow in self._all:
+            flow.listen(self._context.hosts, table)
+            table.at(flow.job.start_s, lambda flow=flow: flow.start(table))
+            if flow.spec["stop_ns"] is not None:
+                table.at(flow.spec["stop_ns"] / 1e9, lambda flow=flow: flow.stop(table))
+        if self._all:
+            every_s = max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all))
+            table.every(every_s, lambda: self._look(table))
+        for number, series in enumerate(measures["series"]):
+            if self._rules.is_sampled(number):
+                fresh = series["what"] == "goodput"
+                table.every(
+                    series["every_ns"] / 1e9,
+                    lambda number=number, fresh=fresh: self._sample(number, table, fresh=fresh),
+                )
+
+    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+        """Stop the flows of a transfer, or limit them."""
+        for flow in self._flows.get(change.get("workload", -1), ()):
+            if change["kind"] == "stop":
+                flow.stop(table)
+            elif change["kind"] == "transfer-rate":
+                flow.limit(change["rate_bps"], table)
+
+    def _look(self, table: Timetable) -> None:
+        for flow in self._all:
+            flow.sample(table)
+            self.failure = self.failure or flow.failure
+
+    def _mark(self, table: Timetable, *, begins: bool) -> None:
+        for flow in self._all:
+            flow.sample(table, fresh=True)
+        self._rules.mark(begins)
+
+    def _sample(self, series: int, table: Timetable, *, fresh: bool) -> None:
+        for flow in self._all if fresh else ():
+            flow.sample(table, fresh=True)
+        self._rules.sample(table.now(), series)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a flow can end."""
+        return self.counts[0] > 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all flows have ended that can."""
+        finite, ended = self.counts
+        return finite == ended
+
+    def progress(self, now_s: float) -> float:
+        """How far the flow is that is furthest behind."""
+        return self._rules.progress(max(now_s, 0.0))
+
+    def unfinished(self) -> list[str]:
+        """A line for each flow with a size that has not ended."""
+        return self._rules.unfinished()
+
+    def undelivered(self, now_s: float, outcome: str) -> list[str]:
+        """Lines for each transfer whose flows lost their connection, or brought nothing."""
+        del outcome
+        return self._rules.undelivered(now_s)
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload bytes that arrived."""
+        return self._rules.payload_bytes()
+
+    def retransmits(self, counted: frozenset[int]) -> int:
+        """Of flows that no such kernel sends: a host's counts what all of its programs repeat."""
+        return sum(
+            flow.info.retransmits
+            for flow in self._all
+            if flow.info is not None
+            and (flow.spec["from"] not in counted or "utp" in (flow.spec["transport"] or {}))
+        )
+
+    def tables(self, now_s: float) -> Rows:
+        """The tables `transfers` and `series`, and of `programs` what they do in another way."""
+        programs = [
+            {
+                "swarm": flow.spec["name"],
+                "population": "",
+                "program": flow.spec["program"],
+                "setting": unmet.setting,
+                "asked": unmet.asked,
+                "given": unmet.given,
+            }
+            for flows in self._flows.values()
+            for flow in flows[:1]
+            for unmet in flow.unmet
+        ]
+        return {**rows(self._rules.tables(now_s)), "programs": programs}
+
+    def close(self) -> None:
+        """End what is left of the programs."""
+        for flow in self._all:
+            flow.close()
