@@ -58,6 +58,10 @@ def test_a_line_has_the_median_beside_the_last_delay() -> None:
         "up 64 kB/s  down 0 kB/s  limit 93 kB/s  delay +307 ms (median +12 ms)  "
         "holding: below the limit; bursts wait 307 ms"
     )
+    unknown = Status(
+        None, None, None, None, None, None, None, "starting", "probes are on their way"
+    )
+    assert line(unknown) == "limit none  starting: probes are on their way"
 
 
 @given(

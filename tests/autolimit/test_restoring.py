@@ -103,7 +103,9 @@ def test_a_client_that_uploads_nothing_is_left_alone(tmp_path: Path) -> None:
     fake.uploads, fake.limits[0] = 0, (user := 2000 * USER)
     with served(fake), running(fake.url, tmp_path) as autolimit:
         for _ in range(4):
-            autolimit.until("status", lambda said: said["reason"] == "for something to upload")
+            autolimit.until(
+                "status", lambda said: said["reason"] == "for something to upload; your limit stays"
+            )
         assert fake.writes == []
         fake.uploads = 50_000
         autolimit.limited()

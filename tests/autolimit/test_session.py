@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -426,3 +427,49 @@ def test_at_a_limit_of_the_user_without_delay_there_is_nothing_to_find(
     assert (status.phase, status.reason, status.queue) == (
         "holding", "your own limit is below what autolimit would set", "no added delay",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("control", ["autolimit-delay", "autolimit", "autolimit-baseline"])
+@pytest.mark.parametrize("queue_s", [0.02, 1.2, 2.6])
+def test_the_first_seconds_say_what_happens_and_nothing_of_silence(
+    control: str, queue_s: float
+) -> None:
+    """A client in full upload, behind a queue in which the first answers wait for this long."""
+    reading = World(None).read()
+    session = Session(0, reading, control=control, reflectors=4, rounded=int)
+    under_way: list[tuple[int, int]] = []
+    said: list[tuple[str, str]] = []
+    for tick in range(100):
+        now = tick * SECOND // 10
+        while session.probe(now) is not None:
+            under_way.append((now + int(queue_s * SECOND), len(said) % 4))
+        for due, reflector in [it for it in under_way if it[0] <= now]:
+            under_way.remove((due, reflector))
+            session.on_answer(now, reflector, int(queue_s * SECOND))
+        if tick % 10 == 0:
+            reading = replace(reading, uploaded=12_000 * tick)
+            session.on_said(now, Said(reading))
+        status = session.status()
+        if (state := (status.phase, status.reason)) not in said:
+            said.append(state)
+    assert said[0] == ("starting", "the first probes are on their way")
+    assert not [reason for _, reason in said if "no answer" in reason or "skipped" in reason]
+    # Once answers were lost, that is said.
+    for tick in range(100, 300):
+        now = tick * SECOND // 10
+        while session.probe(now) is not None:
+            session.on_answer(now, 0, None)
+    assert "no answers" in session.status().reason
+
+
+def test_what_waits_for_an_upload_or_an_answer_says_nothing_of_queues() -> None:
+    reading = World(None).read()
+    session = Session(0, reading, control="autolimit", reflectors=2, rounded=int)
+    session.on_answer(SECOND, 0, None)
+    assert session.status().reason == "for the first answer to a probe; your limit stays"
+    for second in range(2, 7):
+        session.on_answer(second * SECOND, 0, second * 100_000_000)
+        session.on_said(second * SECOND, Said(reading))
+    status = session.status()
+    assert status.reason == "for something to upload; your limit stays"
+    assert (status.longest, status.queue) == (400_000_000, "")

@@ -17,7 +17,7 @@ from flashcrowd.autolimit.memory import Damaged, Memory, folders
 from flashcrowd.autolimit.probes import Reflector, Sounder
 from flashcrowd.autolimit.relief import Relief
 from flashcrowd.autolimit.restore import LONGEST_S, Unsure, restore, told
-from flashcrowd.autolimit.session import Session, Status
+from flashcrowd.autolimit.session import FAVOURED, Session, Status
 from flashcrowd.autolimit.voice import Unheard, Voice
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a run in good order: Ctrl-C, systemd, a terminal that was closed."""
+SLOW = "Uploads are slow for the first half minute or longer, while it measures your line."
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ def _run(
     voice.say(
         f"{version} at {client.place} has {told(reading.setting)}"
         + (", which stays the ceiling" if reading.setting.limit else "")
-        + (". Dry run: nothing is changed." if wish.dry else ". Ctrl-C ends it and restores that."),
+        + (". Dry run: nothing is changed." if wish.dry else ". Ctrl-C ends it and restores that.")
+        + (f" {SLOW}" if wish.control in FAVOURED.values() and not wish.dry else ""),
         event="start",
         client=version,
         place=client.place,

@@ -23,6 +23,8 @@ MUTE_NS = 60 * 10**9
 """Without any answer to a probe for so long, nothing is known of the line any more."""
 RATE_SPAN_NS = 5 * 10**9
 """Rates are shown over so long: clients renew their counters every second or two."""
+START = "learning", "the first answers are coming in"
+"""For what a controller finds too little in its first windows, while nothing was lost."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Session:
         self._mute = False
         # Nothing to upload harms nobody, and the next peer is not to begin with a few kB/s.
         self._idle = waits and self._blind
+        self._started = False
         self._take(now, reading)
 
     # What happens.
@@ -193,6 +196,7 @@ class Session:
     def probe(self, now: int) -> int | None:
         """The time-out of a probe that is due, if one is; ask until there is none."""
         due = self._control.probe(now)
+        self._started = self._started or self._control.state[0] not in ("learning", "waiting")
         return None if due is None else due[1]
 
     @property
@@ -228,30 +232,41 @@ class Session:
     def status(self) -> Status:
         """What there is to be shown."""
         phase, reason, decided, threshold = self._control.state
-        if self._down:
-            phase, reason = "waiting", "the client is gone"
-        elif self._reading.alternative:
-            phase, reason = "suspended", "alternative speeds are on"
-        elif self.user.limit == 0:
-            phase, reason = "suspended", "your client is set to upload nothing"
-        elif self.owner.disputed:
-            phase, reason = "suspended", "something else sets the limit"
-        elif not self.owner.obeyed:
-            phase, reason = "suspended", "the client does not keep the limits that it is given"
-        elif self._mute:
-            phase, reason = "suspended", "no probe is answered, and nothing is known of the line"
-        elif self._blind:
-            phase, reason = "waiting", "for the first answer to a probe"
-        elif self._idle:
-            phase, reason = "waiting", "for something to upload"
+        heard = self._delays
+        queue = heard.words()
+        if (instead := self._instead()) is not None:
+            (phase, reason), queue = instead, ""
         up, down = self._rates()
         limit = self._reading.setting.limit
         wanted = self.user.limit if self._blind else self._wanted()
-        heard = self._delays
         return Status(
             up, down, limit, wanted, heard.last, decided, threshold, phase, reason,
-            heard.median, heard.longest, heard.words(),
+            heard.median, heard.longest, queue,
         )  # fmt: skip
+
+    def _instead(self) -> tuple[str, str] | None:
+        """Phase and reason where the controller's own would mislead."""
+        if self._down:
+            return "waiting", "the client is gone"
+        if self._reading.alternative:
+            return "suspended", "alternative speeds are on"
+        if self.user.limit == 0:
+            return "suspended", "your client is set to upload nothing"
+        if self.owner.disputed:
+            return "suspended", "something else sets the limit"
+        if not self.owner.obeyed:
+            return "suspended", "the client does not keep the limits that it is given"
+        if self._mute:
+            return "suspended", "no probe is answered, and nothing is known of the line"
+        if self._blind and self._mute_since is None:
+            return "starting", "the first probes are on their way"
+        if self._blind:
+            return "waiting", "for the first answer to a probe; your limit stays"
+        if self._idle:
+            return "waiting", "for something to upload; your limit stays"
+        # Probes that are lost are no part of a start.
+        early = not self._started and self._mute_since is None
+        return START if early and self._control.state[0] == "waiting" else None
 
     def _hear(self, now: int, answered: bool) -> None:
         """Whether anything is known of the line."""

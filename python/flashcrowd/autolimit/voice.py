@@ -93,17 +93,24 @@ class Voice:
 
 
 def line(status: Status, dry: bool = False) -> str:
-    """The live line: rates, limit, delay over the least one, what is done, why, and the queue."""
+    """The live line: rates, limit, delay over the least one, what is done, why, and the queue.
+
+    What is not known yet is left out.
+    """
     limit = rate(status.wanted if dry else status.limit, "none")
-    said = f"{'would set' if dry else 'limit'} {limit}"
-    delay, median = (
-        "-" if each is None else f"+{each / 1e6:.0f} ms" for each in (status.delay, status.median)
-    )
+    words = []
+    if status.up is not None:
+        words += [f"up {rate(status.up, '-')}", f"down {rate(status.down, '-')}"]
+    words.append(f"{'would set' if dry else 'limit'} {limit}")
+    if status.delay is not None:
+        middle = "" if status.median is None else f" (median {_delay(status.median)})"
+        words.append(f"delay {_delay(status.delay)}{middle}")
     why = f"{status.reason}; {status.queue}" if status.queue else status.reason
-    return (
-        f"up {rate(status.up, '-')}  down {rate(status.down, '-')}  {said}  "
-        f"delay {delay} (median {median})  {status.phase}: {why}"
-    )
+    return "  ".join([*words, f"{status.phase}: {why}"])
+
+
+def _delay(span: int) -> str:
+    return f"+{span / 1e6:.0f} ms"
 
 
 def rate(bytes_per_second: float | None, none: str) -> str:

@@ -67,6 +67,7 @@ class Sounder:
         self._credit = float(BURST_BITS)
         self._credited = 0
         self._heard_at: int | None = None
+        self._told: set[str] = set()
         self._watched: set[socket.socket] = set()
         self._prober = self._open()
 
@@ -111,6 +112,7 @@ class Sounder:
             # An answer that nobody asked for, or that comes twice, is nobody's.
             if (probe := self._under_way.pop(number, None)) is not None:
                 self._heard_at = now
+                self._told.clear()
                 yield from self._tell(now, probe.reflector, now - probe.sent)
 
     def expire(self, now: int) -> Iterator[Heard]:
@@ -153,7 +155,10 @@ class Sounder:
         self._ways.append(self._ways.pop(0))
         self._prober = self._open()
         if self.way != before:
-            self.remarks.append(f"no answers by {before}; probing by {self.way}")
+            # Until something answers each way is tried again and again, and said once.
+            if before not in self._told:
+                self.remarks.append(f"probes by {before} get no answer; trying {self.way}")
+            self._told.add(before)
             self.changed = True
 
     def _open(self) -> Prober:
