@@ -17,8 +17,10 @@ MS = 10**6
 SECOND = 10**9
 
 
-def status(up: float | None, delay: int | None, phase: str = "raising") -> Status:
-    return Status(up, 5e5, 100_000, 100_000, delay, delay, 10**7, phase, "no queue stands")
+def status(
+    up: float | None, delay: int | None, phase: str = "raising", down: float = 5e5
+) -> Status:
+    return Status(up, down, 100_000, 100_000, delay, delay, 10**7, phase, "no queue stands")
 
 
 def test_rows_come_back_and_another_run_goes_on(tmp_path: Path) -> None:
@@ -50,8 +52,8 @@ def test_the_page_says_what_happened(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["report", str(tmp_path)])
     assert ended.value.code == 0
     said = (tmp_path / "report.html").read_text().replace("\u00a0", " ")
-    assert "Yes: at a mean upload of " in said
-    assert "was at no time more than 150 ms above its least (median 24 ms, " in said
+    assert "Yes: the added delay was at no time above 150 ms (median 24 ms, " in said
+    assert "Mean upload 10 kB/s, mean download 500 kB/s, last limit 100 kB/s." in said
     assert "the &lt;route&gt; has changed" in said
     assert "20 %" in said
     assert "80 %" in said
@@ -64,8 +66,20 @@ def test_the_page_says_no_where_the_line_was_not_left_free(tmp_path: Path) -> No
         written.status(second * SECOND, status(1e4, 8_000_000 * second, "raising"))
     written.flush()
     lead = page.made(*history.read(tmp_path)).lead
-    assert lead.startswith("No: at a mean upload of 10 kB/s")
-    assert "was for 62 % of the time more than 150 ms above its least" in lead
+    assert lead.startswith("No: the added delay was for 62 % of the time above 150 ms")
+
+
+def test_a_page_has_nothing_to_show_of_downloads_that_were_none(tmp_path: Path) -> None:
+    written = history.History(tmp_path, client="Fake 1", control="autolimit-delay")
+    for second in range(50):
+        written.status(second * SECOND, status(1e4, MS, down=0.0))
+    written.flush()
+    page.write(tmp_path, tmp_path)
+    said = (tmp_path / "report.html").read_text().replace("\u00a0", " ")
+    assert ">download" not in said, "neither a row nor an axis nor a key"
+    assert "mean download" not in said
+    assert "95 % of the delays below" not in said, "one row per stretch"
+    assert "autolimit-delay (--favour delay)" in said
 
 
 @pytest.mark.parametrize(

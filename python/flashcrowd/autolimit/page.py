@@ -15,6 +15,7 @@ import pyarrow as pa
 from flashcrowd.autolimit import history
 from flashcrowd.autolimit.delays import HEAVY_NS
 from flashcrowd.autolimit.line import LEAST
+from flashcrowd.autolimit.session import FAVOURED
 from flashcrowd.report import page
 from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, key
@@ -49,7 +50,7 @@ def made(manifest: dict[str, Any], table: pa.Table) -> Page:
     began = datetime.fromtimestamp(rows.began, UTC)
     facts = [
         ("client", str(manifest.get("client", "unknown"))),
-        ("controller", str(manifest.get("control", "unknown"))),
+        ("controller", _control(str(manifest.get("control", "unknown")))),
         ("line", str(manifest.get("line") or "not given")),
         ("probes", str(manifest.get("probes", "unknown"))),
         ("began", f"{began:%Y-%m-%d %H:%M} UTC"),
@@ -77,6 +78,7 @@ class _Rows:
         self.down = self._numbers(table, "down_bytes_per_s") / 1e3
         self.limit = self._numbers(table, "limit_bytes_per_s") / 1e3
         self.delay = self._numbers(table, "delay_ms")
+        self.downloads = bool(np.any(self.down > 0))
 
     @staticmethod
     def _numbers(table: pa.Table, name: str) -> np.ndarray:
@@ -92,16 +94,21 @@ def _lead(rows: _Rows) -> str:
     if not np.any(up >= LEAST / 1e3):
         much = f"at most {up.max():.2g} kB/s" if np.any(up > 0) else "nothing"
         return (
-            f"This session does not show it: the client uploaded {much}. The delay above its least "
-            f"was that of everything else (median {half:.0f} ms, 95th percentile {most:.0f} ms)."
+            f"This session does not show it: the client uploaded {much}. The added delay was that "
+            f"of everything else (median {half:.0f} ms, 95th percentile {most:.0f} ms)."
         )
     above = float(np.mean(known > _FREE_MS))
     verdict = "No" if above > _SELDOM else "Mostly" if above else "Yes"
     time = f"for {100 * above:.2g} % of the time" if above else "at no time"
+    rates = f"mean upload {_mean(rows.up)}"
+    if rows.downloads:
+        rates += f", mean download {_mean(rows.down)}"
+    limits = rows.limit[~np.isnan(rows.limit)]
+    if limits.size:
+        rates += f", last limit {limits[-1]:.0f} kB/s"
     return (
-        f"{verdict}: at a mean upload of {_mean(rows.up)} and a mean download of "
-        f"{_mean(rows.down)}, the delay was {time} more than {_FREE_MS:.0f} ms above its least "
-        f"(median {half:.0f} ms, 95th percentile {most:.0f} ms)."
+        f"{verdict}: the added delay was {time} above {_FREE_MS:.0f} ms (median {half:.0f} ms, "
+        f"95th percentile {most:.0f} ms). {rates[0].upper()}{rates[1:]}."
     )
 
 
@@ -126,34 +133,40 @@ def _figure(rows: _Rows) -> Figure:
         ]
         return np.insert(np.array(found), gaps, np.nan)
 
+    thinned = len(rows.t_s) > _STEPS
     x = np.insert(t_s[starts], gaps, t_s[starts][gaps])
-    with canvas(1, 3, height=1.9, sharey=False) as drawing:
-        upload, delay, download = drawing.panels
+    with canvas(1, 2 + rows.downloads, height=1.9, sharey=False) as drawing:
+        upload, delay, *download = drawing.panels
         upload.plot(x, reduced(rows.up, 0.5), color=PALETTE[0], label="upload")
         upload.plot(
             x, reduced(rows.limit, 0.5), color=PALETTE[1], linestyle=(0, (5, 1.6)), label="limit",
             drawstyle="steps-post",
         )  # fmt: skip
         upload.set_ylabel("upload (kB/s)")
-        delay.plot(x, reduced(rows.delay, 0.5), color=PALETTE[2], label="delay")
-        delay.plot(
-            x, reduced(rows.delay, 0.95), color=QUIET, linewidth=0.8, linestyle=(0, (1.4, 1.4)),
-            label="95 % of the delays below",
-        )  # fmt: skip
-        delay.set_ylabel("delay over the least (ms)")
-        download.plot(x, reduced(rows.down, 0.5), color=PALETTE[3], label="download")
-        download.set_ylabel("download (kB/s)")
-        download.set_xlabel(f"time ({unit})")
+        delay.plot(x, reduced(rows.delay, 0.5), color=PALETTE[2], label="added delay")
+        if thinned:
+            delay.plot(
+                x, reduced(rows.delay, 0.95), color=QUIET, linewidth=0.8,
+                linestyle=(0, (1.4, 1.4)), label="95 % of the delays below",
+            )  # fmt: skip
+        delay.set_ylabel("added delay (ms)")
+        for panel in download:
+            panel.plot(x, reduced(rows.down, 0.5), color=PALETTE[3], label="download")
+            panel.set_ylabel("download (kB/s)")
+        drawing.panels[-1].set_xlabel(f"time ({unit})")
         for panel in drawing.panels:
             panel.set_ylim(bottom=0)
         key(drawing, columns=5)
         svg = drawing.svg()
     caption = (
-        "From above: payload that the client uploaded, and the limit that it had (no line: "
-        "no limit); round trips of probes over the least one; payload that it downloaded. "
-        "Medians of equal stretches."
+        "Payload that the client uploaded, and its limit (no line: no limit). Added delay: by how "
+        "much a probe took longer than the fastest one."
     )
-    return Figure("autolimit", svg, caption, "Upload and limit, delay, and download over time")
+    if rows.downloads:
+        caption += " Payload that the client downloaded."
+    if thinned:
+        caption += " Medians of equal stretches of time."
+    return Figure("autolimit", svg, caption, "Upload, limit and delay over time")
 
 
 def _numbers(rows: _Rows) -> Table:
@@ -165,14 +178,14 @@ def _numbers(rows: _Rows) -> Table:
         return [name, f"{known.mean():.0f} {unit}", f"{half:.0f} {unit}", f"{most:.0f} {unit}"]
 
     return Table(
-        ["", "mean", "median", "95 % below"],
+        ["", "mean", "median", "95th percentile"],
         [
             row("upload", rows.up, "kB/s"),
-            row("download", rows.down, "kB/s"),
+            *([row("download", rows.down, "kB/s")] if rows.downloads else []),
             row("limit", rows.limit, "kB/s"),
-            row("delay over the least", rows.delay, "ms"),
+            row("added delay", rows.delay, "ms"),
         ],
-        f"One sample a second, {len(rows.t_s)} in all, of one run of one line: no intervals.",
+        f"{len(rows.t_s)} samples, one per second.",
     )
 
 
@@ -184,7 +197,7 @@ def _phases(table: pa.Table) -> Block:
     return Table(
         ["state", "why", "share of the time"],
         [[phase, why, f"{100 * count / len(table):.0f} %"] for (phase, why), count in ordered],
-        "What the controller was doing, and its reason.",
+        "What autolimit was doing, and why.",
         frozenset({0, 1}),
     )
 
@@ -200,6 +213,12 @@ def _remarks(table: pa.Table) -> list[Block]:
     if len(said) > _MOST_REMARKS:
         found.append(Text(f"The first {_MOST_REMARKS} of {len(said)} remarks."))
     return found
+
+
+def _control(name: str) -> str:
+    """A controller with the option that means it, if one does."""
+    means = [f"{name} (--favour {favour})" for favour, it in FAVOURED.items() if it == name]
+    return means[0] if means else name
 
 
 def _mean(values: np.ndarray) -> str:
