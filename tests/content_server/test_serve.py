@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.cli import main
-from flashcrowd.content_server import listening, reachable
+from flashcrowd.content_server import in_a_browser, listening, reachable
 from flashcrowd.content_server.running import line
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serve needs Linux")
@@ -171,8 +171,8 @@ def test_the_start_says_what_a_browser_sees(tmp_path: Path) -> None:
     (tmp_path / "SHA256SUMS").write_text("x")
     (tmp_path / "sub").mkdir()
     for options, status, said in [
-        ([], 200, r"In a browser: a list of the files at (\S+) \(--no-listing: none\)\.\n"),
-        (["--no-listing"], 404, r"In a browser: no list, so (\S+) answers 404; files have .*\n"),
+        ([], 200, r".* list of the files at (\S+) on .* only \(--no-listing: none\)\.\n"),
+        (["--no-listing"], 404, r".* no list, and 404 at (\S+) on this machine only; files .*\n"),
     ]:
         with served(tmp_path, *options) as (server, _):
             assert server.stderr is not None
@@ -189,6 +189,16 @@ def test_the_start_says_what_a_browser_sees(tmp_path: Path) -> None:
                 assert answer.status == expected, target
             assert answer.getheader("Content-Type") == "text/plain; charset=utf-8"
             browser.close()
+
+
+def test_the_start_tells_the_address_to_send_from_that_of_this_machine() -> None:
+    words = in_a_browser(["http://localhost/", "http://192.0.2.7/", "http://[2001:db8::7]/"], True)
+    assert words == (
+        "In a browser: a list of the files at http://localhost/ on this machine, and from others "
+        "at http://192.0.2.7/ or http://[2001:db8::7]/ (--no-listing: none)."
+    )
+    words = in_a_browser(["http://192.0.2.7/"], True)
+    assert words == "In a browser: a list of the files at http://192.0.2.7/ (--no-listing: none)."
 
 
 def test_a_browser_finds_the_server_at_addresses_that_it_has() -> None:

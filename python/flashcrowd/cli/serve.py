@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ from flashcrowd.cli.values import whole
 from flashcrowd.content_server import (
     Unable,
     begin,
+    in_a_browser,
     listening,
     raise_descriptors,
     reachable,
@@ -199,7 +199,7 @@ def serve(
     if server.metrics is not None:
         at = f"http://{server.metrics}"
         print(f"Metrics at {at}/metrics and a live page at {at}/live.", file=sys.stderr)
-    print(_in_a_browser(reachable(scheme, server.address), listing), file=sys.stderr)
+    print(in_a_browser(reachable(scheme, server.address), listing), file=sys.stderr)
     if (few := raise_descriptors(connections)) is not None:
         print(few, file=sys.stderr)
     sys.stderr.flush()
@@ -212,14 +212,6 @@ def _addresses(name: str, text: str) -> list[str]:
         return listening(text)
     except ValueError as error:
         raise Unable(f"{name} {quoted(text)}: {error}") from None
-
-
-def _in_a_browser(places: Sequence[str], listing: bool) -> str:
-    """What somebody sees who opens the server in a browser, and where."""
-    where = " or ".join(places)
-    if listing:
-        return f"In a browser: a list of the files at {where} (--no-listing: none)."
-    return f"In a browser: no list, so {where} answers 404; files have addresses below it."
 
 
 def _network(name: str, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import socket
+from collections.abc import Sequence
 
 from flashcrowd.utp.place import port_number, written
 
@@ -67,6 +68,19 @@ def reachable(scheme: str, address: str) -> list[str]:
     usual = {"http": "80", "https": "443"}[scheme]
     end = "" if port == usual else f":{port}"
     return [f"{scheme}://{f'[{it}]' if ':' in it else it}{end}/" for it in hosts]
+
+
+def in_a_browser(places: Sequence[str], listing: bool) -> str:
+    """What somebody sees who opens the server in a browser, and where."""
+    here, *others = places
+    where = here
+    if others:
+        where = f"{here} on this machine, and from others at {' or '.join(others)}"
+    elif "//localhost" in here:
+        where = f"{here} on this machine only"
+    if listing:
+        return f"In a browser: a list of the files at {where} (--no-listing: none)."
+    return f"In a browser: no list, and 404 at {where}; files have addresses below it."
 
 
 def _own(both: bool) -> list[str]:
