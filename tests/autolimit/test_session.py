@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashcrowd import _core
 from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.orders import Orders
@@ -473,3 +474,37 @@ def test_what_waits_for_an_upload_or_an_answer_says_nothing_of_queues() -> None:
     status = session.status()
     assert status.reason == "for something to upload; your limit stays"
     assert (status.longest, status.queue) == (400_000_000, "")
+
+
+@pytest.mark.parametrize(("download", "seconds"), [(False, 6), (True, 8)])
+def test_rests_are_as_upload_controllers_tells(download: bool, seconds: int) -> None:
+    """A client that bursts on a line of 1 Mbit/s, alone or beside a download with a queue."""
+    capacity, probes, sent = 125e3, 0, 0.0
+    control = _core.UploadController("autolimit-delay", 0, 4)
+    rests: list[tuple[int, int]] = []
+    high = low = 0.0
+    for tick in range(9000):
+        now = tick * SECOND // 10
+        limit = (control.limit_bps or 0) / 8
+        sent += limit / 10
+        if tick % 10 == 0:
+            control.on_rates(now, int(sent), 0)
+        while (due := control.probe(now)) is not None:
+            probes += 1
+            waits = probes * 0.618 % 1 < limit / capacity
+            queue = 250 * (download and tick > 15) + waits * (20 + 100 * (probes * 0.754 % 1))
+            control.on_answer(now, due[0], int((20 + queue) * 10**6))
+        if control.state[1] == "measuring the idle delay again":
+            if not rests or tick - rests[-1][1] > 1:
+                rests.append((tick, tick))
+                high = limit
+            rests[-1] = rests[-1][0], tick
+            low = limit
+        elif rests and tick == rests[-1][1] + 1 and not download:
+            assert low == pytest.approx(high / 2, rel=0.1)
+    lengths = {round((last + 1 - first) / 10) for first, last in rests[:2]}
+    assert lengths == {seconds}
+    apart = [round((rests[it + 1][0] - rests[it][1]) / 10) for it in range(len(rests) - 1)]
+    assert all(30 <= each <= 310 for each in apart)
+    if not download:
+        assert [rests[0][0] // 10, *apart] == [124, 240, 300]
