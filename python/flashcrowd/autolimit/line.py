@@ -1,11 +1,10 @@
-"""What a person says of the line: `up 1 Mbit/s`."""
+"""What a person says of the line: its name or its rates, as everywhere."""
 
 from __future__ import annotations
 
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.units import Rate, UnitError
 
-_EXAMPLE = 'write it as in "up 1 Mbit/s"'
 LEAST = 2048
 """Bytes per second below which controllers do not go."""
 
@@ -16,11 +15,11 @@ def uplink(text: str) -> int:
     Raises:
         Refused: it is none, or too low for any control.
     """
-    direction, _, rate = text.strip().partition(" ")
-    if direction != "up":
-        raise Refused(f"--line {text}: {_EXAMPLE}.")
+    # Imported here: a run without a line needs no scenarios.
+    from flashcrowd.scenario.line import line_values
+
     try:
-        found = int(Rate(rate.strip()).amount) // 8
+        found = Rate(line_values(text, down_too=False)["up"]).bps // 8
     except UnitError as error:
         raise Refused(f"--line {text}: {error}.") from None
     if found < LEAST:

@@ -38,7 +38,10 @@ def autolimit(
     *,
     line: Annotated[
         str | None,
-        Parameter(help='The rate of the line, if you know it, as in "up 1 Mbit/s"; a ceiling.'),
+        Parameter(
+            help='The rate of the line, if you know it: "up 1 Mbit/s", with the download '
+            '"1/8 Mbit/s", or a line of `flashcrowd list lines`; a ceiling.'
+        ),
     ] = None,
     favour: Annotated[
         Literal["delay", "upload"] | None,

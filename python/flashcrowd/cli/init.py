@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from flashcrowd.catalogue import STUDIES
 from flashcrowd.errors import did_you_mean
 from flashcrowd.scenario import LINES
+from flashcrowd.scenario.line import RATES, line_values
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
 from flashcrowd.study.template import (
@@ -25,6 +26,7 @@ from flashcrowd.study.template import (
     written,
     written_beside,
 )
+from flashcrowd.units import UnitError
 
 
 def init(
@@ -42,7 +44,8 @@ def init(
     line: Annotated[
         str | None,
         Parameter(
-            help=f"A line of `flashcrowd list lines`; if not given, {LINE} or the template's."
+            help=f"A line of `flashcrowd list lines`, or {RATES}; if not given, {LINE} or the "
+            "template's."
         ),
     ] = None,
     with_: Annotated[
@@ -93,7 +96,7 @@ def _asked(line: str | None, chosen: list[str]) -> tuple[str, str, list[str]]:
     """
     questions = {name: one.question for name, one in TEMPLATES.items()}
     template = TEMPLATES[_one("What do you want to know?", questions, next(iter(TEMPLATES)))]
-    line = line or _one("Over which line?", dict.fromkeys(LINES, ""), template.line)
+    line = line or _one("Over which line?", dict.fromkeys(LINES, ""), template.line, _is_line)
     if not template.choices():
         return template.name, line, chosen
     return template.name, line, chosen or _several(template)
@@ -104,14 +107,31 @@ def _several(template: Template) -> list[str]:
     return _answers(question, template.choices(), ", ".join(template.usual))
 
 
-def _one(question: str, options: Mapping[str, str], usual: str) -> str:
-    while len(found := _answers(question, options, usual)) != 1:
+def _is_line(text: str) -> bool:
+    try:
+        return bool(line_values(text))
+    except UnitError:
+        return False
+
+
+def _one(
+    question: str,
+    options: Mapping[str, str],
+    usual: str,
+    fits: Callable[[str], bool] = lambda word: False,
+) -> str:
+    while len(found := _answers(question, options, usual, fits)) != 1:
         print("One, please.")
     return found[0]
 
 
-def _answers(question: str, options: Mapping[str, str], usual: str) -> list[str]:
-    """Asks until every answer is one of the options, by its name or number."""
+def _answers(
+    question: str,
+    options: Mapping[str, str],
+    usual: str,
+    fits: Callable[[str], bool] = lambda word: False,
+) -> list[str]:
+    """Asks until every answer is one of the options, by its name or number, or fits."""
     wide = max(map(len, options))
     print(f"\n{question}")
     for number, (name, sentence) in enumerate(options.items(), 1):
@@ -120,7 +140,7 @@ def _answers(question: str, options: Mapping[str, str], usual: str) -> list[str]
         words = [word.strip() for word in (input(f"[{usual}] ") or usual).split(",")]
         numbered = dict(zip(map(str, range(1, len(options) + 1)), options, strict=True))
         found = list(dict.fromkeys(numbered.get(word, word) for word in words))
-        wrong = next((word for word in found if word not in options), None)
+        wrong = next((word for word in found if word not in options and not fits(word)), None)
         if wrong is None:
             return found
         hint = did_you_mean(wrong, options)

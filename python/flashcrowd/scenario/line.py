@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import GetCoreSchemaHandler, model_validator
+from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
+from flashcrowd.errors import did_you_mean, one_of
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, Table, Word, shorthand
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.trace import LinkRate
-from flashcrowd.units import Span, UnitError, text_schema
+from flashcrowd.units import Rate, Span, UnitError, text_schema
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 
@@ -129,6 +131,49 @@ LineName = Literal[
 ]  # fmt: skip
 
 
+RATES = 'its rates up and down, as in "5/50 Mbit/s" or "up 5 Mbit/s, down 50 Mbit/s"'
+"""How a line without a name is written."""
+_PAIR = re.compile(r"([0-9._]+)\s*/\s*([0-9._]+)\s*([A-Za-z].*)")
+_WORDS = re.compile(r"up\s+([^,]+)(?:,\s*down\s+(.+))?")
+RatePair = Annotated[str, Field(pattern=f"^{_PAIR.pattern}$|^{_WORDS.pattern}$")]
+"""A line by its rates, for the JSON Schema."""
+
+
+def line_values(text: str, *, down_too: bool = True) -> dict[str, str]:
+    """The values of a line in a few words: its name, or its rates up and down.
+
+    Raises:
+        UnitError: it is none, or the rate down is missing though it is needed.
+    """
+    text = text.strip()
+    if text in LINES:
+        return LINES[text]
+    down: str | None
+    if (pair := _PAIR.fullmatch(text)) is not None:
+        up, down = f"{pair[1]} {pair[3]}", f"{pair[2]} {pair[3]}"
+    elif (words := _WORDS.fullmatch(text)) is not None:
+        up, down = words[1], words[2]
+    else:
+        raise UnitError(f"{one_of(LINES)}; or {RATES}", _near(text))
+    if down is None and down_too:
+        raise UnitError(RATES, "the rate down is missing")
+    try:
+        return {"up": str(Rate(up))} | ({} if down is None else {"down": str(Rate(down))})
+    except UnitError as error:
+        hint = error.hint or error.allowed
+        if pair is not None:
+            hint = hint.replace(f'"{pair[1]} ', f'"{pair[1]}/{pair[2]} ')
+        raise UnitError(RATES, hint) from None
+
+
+def _near(text: str) -> str:
+    """A line that is probably meant: one without a unit, or a name that is misspelt."""
+    number = r"[0-9.]+"
+    if re.fullmatch(rf"{number}\s*/\s*{number}", text):
+        return f'write "{text} Mbit/s" or "{text} kbit/s"'
+    return did_you_mean(text, LINES)
+
+
 class Line(Table):
     """The line that connects one host: a queue and a rate each way. Each host has its own."""
 
@@ -155,10 +200,16 @@ class Line(Table):
     @model_validator(mode="before")
     @classmethod
     def _by_name(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("line"), str):
-            return {**LINES.get(given["line"], {}), **given}
-        return given
+        if not isinstance(given, dict) or not isinstance(given.get("line"), str):
+            return given
+        if (name := given["line"]) in (*LINES, "none"):
+            return {**LINES.get(name, {}), **given}
+        try:
+            rates = line_values(name)
+        except UnitError as error:
+            raise UnitError(error.allowed, error.hint, "line") from None
+        return {**rates, **given, "line": None}
 
 
-Access = Annotated[Line | None, shorthand("line", LineName | Line), Word("none")]
-"""An access line: a name, a table, or "none"."""
+Access = Annotated[Line | None, shorthand("line", LineName | RatePair | Line), Word("none")]
+"""An access line: a name, its rates as in "5/50 Mbit/s", a table, or "none"."""

@@ -65,7 +65,8 @@ class Group(Table):
     hosts: Count = 1
     """How many."""
     access: Access = None
-    """The line that connects each of them; "none" for a connection without limits."""
+    """The line that connects each of them: a name, its rates as in "5/50 Mbit/s", a table, or
+    "none" for a connection without limits."""
     stack: str = "inherit"
     """Their TCP stack; "inherit" for that of the network."""
     devices: Annotated[Devices | None, Word("none")] = None

@@ -13,8 +13,8 @@ from string import Template as Text
 
 from flashcrowd.catalogue import HOME, KINDS, STUDIES, opening
 from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
-from flashcrowd.scenario import LINES
-from flashcrowd.units import Rate, Span
+from flashcrowd.scenario.line import line_values
+from flashcrowd.units import Rate, Span, UnitError
 
 LINE = "ADSL 1/8"
 """The line if nobody chooses one."""
@@ -69,7 +69,12 @@ class Template:
         Raises:
             StudyError: there is no such line, client or transport.
         """
-        problems = [_unknown("--line", line, LINES)] if line not in LINES else []
+        problems: list[Problem] = []
+        up = 0
+        try:
+            up = Rate(line_values(line)["up"]).bps
+        except UnitError as error:
+            problems.append(Problem("--line", json.dumps(line), error.allowed, error.hint))
         choices = self.choices()
         strangers = [name for name in chosen if name not in choices]
         if choices:
@@ -82,7 +87,6 @@ class Template:
         if problems:
             raise StudyError(problems, "command line")
         names = list(chosen) or list(self.usual) or [""]
-        up = Rate(LINES[line]["up"]).bps
         limits = [str(Rate.of(up * percent // 100)) for percent in (90, 75, 50)]
         seconds = min(60, max(3, PACKETS * 12_000 // up))
         sixths = (str(Span.of(seconds * 10**9 * count // 6)) for count in range(1, 7))
