@@ -176,6 +176,12 @@ METRICS = (
         lost="packets that never arrived",
     ),
     Metric(
+        "tail one-way delay", "call", "ms",
+        "Of each interval (`every`) of one direction, the 95th percentile of its packets.",
+        more="longer", less="shorter", better="less", matters=_DELAY_MS,
+        lost="packets that never arrived",
+    ),
+    Metric(
         "jitter", "call", "ms", "RFC 3550's, mean over the intervals of one direction by packets.",
         many=False, better="less", matters=_DELAY_MS, lost="packets that never arrived",
     ),
@@ -281,9 +287,14 @@ def parse(text: str) -> Named:
     except KeyError:
         names = [candidate.name for candidate in METRICS]
         hint = did_you_mean(rest, names) if rest else ""
+        if not hint and (alike := [name for name in names if rest in name.split()]):
+            hint = f"did you mean {one_of(alike)}?"
         raise UnitError(f"{_FORM}; metrics are {', '.join(names)}", hint) from None
     if statistic and not found.many and statistic != "mean":
-        raise UnitError(_FORM, f'a run has one {found.name}: write "{found.name}"')
+        hint = f'a run has one {found.name}: write "{found.name}"'
+        if (tail := f"tail {found.name}") in [candidate.name for candidate in METRICS]:
+            hint += f', or "{tail}" for its 95th percentile'
+        raise UnitError(_FORM, hint)
     return Named(found, statistic or "mean", of, within)
 
 

@@ -11,6 +11,9 @@ from rich.console import Console
 from flashcrowd.metrics import parse
 from flashcrowd.report import answer, headline, measures, points
 from flashcrowd.report.baseline import baseline
+from flashcrowd.report.finding import between, finding
+from flashcrowd.report.matters import Least
+from flashcrowd.report.measure import Measure
 from flashcrowd.report.summary import summary
 
 Swarm = Callable[..., Any]
@@ -235,7 +238,7 @@ def test_a_measure_of_a_call_has_the_name_of_its_workload():
     found = transfers({"cubic": {"a": [4.0]}, "bbr": {"a": [6.0]}})
     calls = [
         {"run": run, "call": "talk", "from": sender, "to": "b", "sent": 100, "lost": 3 * run,
-         "mean_delay_s": 0.02, "jitter_s": 0.001}
+         "mean_delay_s": 0.02, "p95_delay_s": 0.03, "jitter_s": 0.001}
         for run in (0, 1) for sender in ("home-1", "server-1")
     ]  # fmt: skip
     found.tables["calls"] = pa.Table.from_pylist(calls)
@@ -248,6 +251,21 @@ def test_a_measure_of_a_call_has_the_name_of_its_workload():
     assert [it.name for it in of.measures] == both
     assert not of.absent
     assert [of.least(it).amount for it in of.measures] == [40.0, 40.0]
+
+
+def test_the_tail_of_a_call_is_that_of_its_intervals():
+    found = transfers({"cubic": {"a": [4.0]}, "bbr": {"a": [6.0]}})
+    calls = [
+        {"run": run, "call": "talk", "from": "home-1", "to": "b", "sent": 50, "lost": lost,
+         "mean_delay_s": 0.02, "p95_delay_s": tail_s, "jitter_s": 0.001}
+        for run in (0, 1) for lost, tail_s in ((0, 0.03), (0, 0.09), (50, None))
+    ]  # fmt: skip
+    found.tables["calls"] = pa.Table.from_pylist(calls)
+    (mean,) = measures.named(found, parse("tail one-way delay of talk"))
+    (largest,) = measures.named(found, parse("largest tail one-way delay of talk from home-1"))
+    assert mean.of_run == {0: pytest.approx(60.0), 1: pytest.approx(60.0)}
+    assert largest.of_run == {0: pytest.approx(90.0), 1: pytest.approx(90.0)}
+    assert mean.without[0] == pytest.approx(1 / 3)
 
 
 def trend(values: dict[str, float]) -> str:
@@ -500,3 +518,24 @@ def test_a_measure_that_no_baseline_has_gets_no_column_of_changes():
     assert "6.3" in text
     assert "change" not in text
     assert "baseline" not in text
+
+
+def test_a_difference_that_is_clear_from_one_side_only_is_undecided() -> None:
+    """The interval of a ratio of two runs leaves zero out, that of its inverse does not."""
+    values = {0: 27.60, 1: 27.41, 2: 50.94, 3: 54.71}
+    both = {
+        point: points.Point(
+            point,
+            (point,),
+            str(point),
+            tuple(points.Run(2 * point + i, point, i, i, "completed", "", 10.0) for i in (0, 1)),
+        )
+        for point in (0, 1)
+    }
+    delay = Measure("delay", "ms", values, "")
+    clear = [between(delay, both[one], both[1 - one]) for one in (0, 1)]
+    assert [it.is_clear for it in clear if it] == [True, False]
+    axis = points.Axis(("workloads.a.transport",), "transport", (("cubic",), ("bbr",)))
+    found = finding(delay, Least(), "less", axis, both)
+    assert found is not None
+    assert found.kind == "undecided"

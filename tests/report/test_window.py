@@ -1,6 +1,7 @@
 """What a measuring window holds counts as soon as the window has closed."""
 
 import io
+import tomllib
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from rich.console import Console
 
 import flashcrowd
+from flashcrowd.report import answer
+from flashcrowd.report.headline import headline
 from flashcrowd.report.measures import observations
 from flashcrowd.report.points import points_of
 from flashcrowd.report.summary import summary
@@ -86,13 +89,41 @@ def test_what_had_been_measured_counts_and_what_was_cut_off_does_not(tmp_path: A
     assert not {"download time", "last completion", "seed upload", "seed idle time"} & set(found)
 
 
+def test_a_window_that_the_horizon_cuts_does_not_count(tmp_path: Any) -> None:
+    found = means(run(tmp_path, **{"measures.window.to": "9 s"}))
+    assert not {"ping", "goodput", "total goodput"} & set(found)
+
+
 @pytest.mark.parametrize(
     "window",
-    [{}, {"measures.window.to": "end"}, {"measures.windows": {"pings": {}, "transfers": {}}}],
+    [{"measures.window.to": "end"}, {"measures.windows": {"pings": {}, "transfers": {}}}],
 )
-def test_a_window_that_the_horizon_cuts_does_not_count(tmp_path: Any, window: Any) -> None:
-    values = window or {"measures.window.to": "9 s"}
-    assert not {"ping", "goodput", "total goodput"} & set(means(run(tmp_path, **values)))
+def test_what_goes_on_as_long_as_the_run_counts_up_to_the_horizon(
+    tmp_path: Any, window: Any
+) -> None:
+    found = means(run(tmp_path, **window))
+    assert found["ping"][1] == found["goodput"][1] == found["total goodput"][1] == 2
+    assert "download time" not in found
+
+
+@pytest.mark.parametrize("end", ["size", "stop"])
+def test_a_transfer_that_the_horizon_cuts_does_not_count(tmp_path: Any, end: str) -> None:
+    values = {
+        "measures.window.to": "end",
+        f"workloads.fetch.{end}": {"size": "9 MB", "stop": "9 s"}[end],
+    }
+    assert not {"goodput", "total goodput", "round-trip time"} & set(means(run(tmp_path, **values)))
+
+
+def test_the_answer_speaks_of_the_call_beside_a_swarm_that_is_cut_off(tmp_path: Any) -> None:
+    call = {"kind": "call", "from": "homes-4", "to": "homes-3"}
+    study = tomllib.loads(STUDY)
+    study |= {"workloads": {"crowd": study["workloads"]["crowd"], "talk": call}, "measures": {}}
+    results = flashcrowd.run(Study.from_dict(study), tmp_path / "out", progress=False)
+    points = points_of(results)
+    said = " ".join(answer.sentences(headline(results, points), points))
+    assert 'No run has a number for "mean download time".' in said
+    assert "One-way delay of talk from homes-4 is " in said
 
 
 def test_a_swept_window_is_that_of_its_point(tmp_path: Any) -> None:

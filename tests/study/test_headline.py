@@ -45,6 +45,19 @@ def test_what_is_no_measure_is_refused(text: str):
         metrics.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("p95 one-way delay of call", '"tail one-way delay" for its 95th percentile'),
+        ("p95 delay of call", "did you mean one of one-way delay, tail one-way delay, queueing"),
+    ],
+)
+def test_a_measure_that_is_called_otherwise_is_hinted_at(text: str, hint: str):
+    with pytest.raises(UnitError) as error:
+        metrics.parse(text)
+    assert hint in error.value.hint
+
+
 def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
     report = {"headline": ["p95 of ping"], "baseline": {"up_queue": "20 packets"}}
     asked, plain = study(report), study({})

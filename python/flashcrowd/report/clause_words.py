@@ -94,7 +94,13 @@ def is_bufferbloat(clause: Clause) -> bool:
     return True
 
 
-_DELAYS = ("ping", "one-way delay", "round-trip time", "tail round-trip time")
+_DELAYS = (
+    "ping",
+    "one-way delay",
+    "tail one-way delay",
+    "round-trip time",
+    "tail round-trip time",
+)
 
 
 def _words(clause: Clause, beside: Clause | None, names: int, inner: bool, bad: str) -> str:

@@ -227,9 +227,12 @@ def between(measure: Measure, one: Point, other: Point) -> Estimate | None:
 
 
 def _clear(measure: Measure, one: Point, other: Point) -> bool:
-    """Whether two points differ beyond doubt; single runs are samples, and say so elsewhere."""
-    change = between(measure, one, other)
-    return change is not None and (change.is_clear or change.is_sample)
+    """Whether two points differ beyond doubt; single runs are samples, and say so elsewhere.
+
+    Of few runs the interval of a ratio and that of its inverse may disagree: both must say so.
+    """
+    changes = [between(measure, one, other), between(measure, other, one)]
+    return all(it is not None and (it.is_clear or it.is_sample) for it in changes)
 
 
 def _room(measure: Measure, one: Point, other: Point) -> float:

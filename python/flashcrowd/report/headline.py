@@ -46,7 +46,8 @@ class Headline:
         matters: which differences of each measure do, by the measure's name.
         question: what the study asks; empty if it does not say.
         queues: how long packets wait in each link's queue.
-        absent: measures that the study names and no run has a number for.
+        absent: measures that the study names, or that decide of a swarm, and no run has a number
+            for.
     """
 
     measures: Sequence[Measure]
@@ -111,8 +112,25 @@ def chosen(
         {measure.name: least(asked.get("matters"), name) for measure, name, _ in found},
         next((title for title in titles if title.endswith("?")), ""),
         [each.measure() for each in everything if each.metric.name == "queueing delay"],
-        [str(name) for name in named if not any(name == it for _, it, _ in found)],
+        [
+            str(name)
+            for name in named or _cut(study, everything, points)
+            if not any(name == it for _, it, _ in found)
+        ],
     )
+
+
+def _cut(
+    study: Mapping[str, Any], everything: Sequence[Observations], points: Points
+) -> Iterator[metrics.Named]:
+    """What decides where nobody says so, of swarms in which nobody got the file."""
+    if not any(run.unfinished for run in points.runs.values()):
+        return
+    swarms = [name for name, it in study.get("workloads", {}).items() if it["kind"] == "swarm"]
+    for swarm in swarms:
+        metric = metrics.metric("download time")
+        if not any(each.metric == metric and each.of == swarm for each in everything):
+            yield metrics.Named(metric, of=swarm if len(swarms) > 1 else "")
 
 
 def _some(decisive: Iterator[metrics.Named]) -> list[metrics.Named]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from flashcrowd import metrics
 from flashcrowd.looks import Looks
-from flashcrowd.metrics import Metric, Named
+from flashcrowd.metrics import Named
 from flashcrowd.report import downloads, source
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Points
 from flashcrowd.report.source import Source, by_run, section
 from flashcrowd.report.window import extents
+from flashcrowd.undelivered import HORIZON
 from flashcrowd.units import Span
 
 __all__ = [
@@ -74,7 +75,7 @@ def observations(results: Source) -> list[Observations]:
     ]
     order = {metric.name: place for place, metric in enumerate(metrics.METRICS)}
     found = _apart(results, sorted(found, key=lambda each: order[each.metric.name]))
-    return [replace(each, until=_until(results, each.metric)) for each in found]
+    return [replace(each, until=_until(results, each)) for each in found]
 
 
 _TABLES = {
@@ -87,15 +88,35 @@ _TABLES = {
 }
 
 
-def _until(results: Source, metric: Metric) -> dict[int, float]:
-    """When the measuring window of a metric closes in each run, where it closes before the end.
+def _until(results: Source, each: Observations) -> dict[int, float]:
+    """When all was measured in each run that some observations are about, where that is known.
 
-    A transfer time is over when the transfer is, whatever the window says.
+    That is when a window closes, or, of what goes on as long as the run, when the horizon comes. A
+    transfer time is over when the transfer is, whatever the window says.
     """
-    if metric.kind not in _TABLES or metric.name == "transfer time":
+    kind = each.metric.kind
+    if kind not in _TABLES or each.metric.name == "transfer time":
         return {}
-    found = extents(results, _TABLES[metric.kind])
-    return {run: end for run, (_, end) in found.items() if end < math.inf}
+    found = extents(results, _TABLES[kind])
+    until = {run: end for run, (_, end) in found.items() if end < math.inf}
+    if _is_endless(results, kind, metrics.workload(each.of)):
+        runs = results.tables["runs"]
+        cut = source.where(runs, "outcome", HORIZON)
+        ends = zip(source.integers(cut, "run").tolist(), source.numbers(cut, "end_s"), strict=True)
+        until = {**dict(ends), **until}
+    return until
+
+
+def _is_endless(results: Source, kind: str, workload: str) -> bool:
+    """Whether something goes on as long as the run, so that no run waits for it."""
+    if kind != "transfer":
+        return kind in ("ping", "web", "call", "link")
+    table = section(section(results.study.get("workloads")).get(workload))
+    swept = results.tables["runs"].column_names
+    return not any(
+        table.get(key) not in (None, "none") or f"workloads.{workload}.{key}" in swept
+        for key in ("size", "stop")
+    )
 
 
 def _apart(results: Source, found: list[Observations]) -> list[Observations]:
@@ -354,7 +375,9 @@ def _calls(results: Source) -> Iterator[Observations]:
     runs, names = source.integers(rows, "run"), source.strings(rows, "call")
     senders = source.strings(rows, "from")
     sent, lost = source.numbers(rows, "sent"), source.numbers(rows, "lost")
-    delay, jitter = (source.numbers(rows, c) * 1e3 for c in ("mean_delay_s", "jitter_s"))
+    delay, tail, jitter = (
+        source.numbers(rows, c) * 1e3 for c in ("mean_delay_s", "p95_delay_s", "jitter_s")
+    )
     for name, sender in dict.fromkeys(zip(names.tolist(), senders.tolist(), strict=True)):
         mine = (names == name) & (senders == sender)
         of = f"{name} from {sender}"
@@ -369,6 +392,8 @@ def _calls(results: Source) -> Iterator[Observations]:
                 for run, rows_of in by_run(runs, arrived & ~np.isnan(values))
             }
             yield from _scalar(metric, of, means, shares)
+        for tails in _observed("tail one-way delay", of, runs[mine], tail[mine]):
+            yield replace(tails, shares=shares)
         yield from _scalar("call loss", of, {run: 100 * it for run, it in shares.items()})
 
 

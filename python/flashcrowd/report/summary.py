@@ -169,7 +169,8 @@ def _meant(study: Mapping[str, Any]) -> str:
     name = next((it for it, one in workloads.items() if one.get("kind") == "swarm"), None)
     name = name or next(iter(workloads), "swarm")
     return (
-        "Runs that the horizon cuts off count in no mean, but in those of a measuring window that "
-        "had closed by then. Where a cut is meant, end what goes on: "
+        "Runs that the horizon cuts off count only in means of what goes on as long as the run, "
+        "and of a measuring window that had closed by then. Where a cut is meant, end what goes "
+        "on: "
         f'[timeline.enough] with at = "{horizon}" and stop = "{name}".'
     )
