@@ -79,6 +79,12 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ({"headline": ["download time"]}, r"report\.headline\[0\]", "no swarm is"),
         ({"headline": ["goodput of backups"]}, r"report\.headline\[0\]", 'did you mean "backup"'),
         ({"headline": ["goodput in x"]}, r"report\.headline\[0\]", "groups and populations have"),
+        ({"headline": ["total goodput"]}, r"report\.headline\[0\]", 'it has a "goodput"'),
+        ({"headline": ["drops of home-1"]}, r"report\.headline\[0\]", 'did you mean "home-1 up"?'),
+        ({"headline": ["drops of home-2 up"]}, r"report\.headline\[0\]", "the name of a link"),
+        ({"headline": ["drops of server-1 up"]}, r"report\.headline\[0\]", "the name of a link"),
+        ({"headline": ["drops in home"]}, r"report\.headline\[0\]", "groups and populations have"),
+        ({"matters": {"drops of dsl": "9 packets"}}, r"report\.matters", "the name of a link"),
         ({"headline": ["transfer time"]}, r"report\.headline\[0\]", 'it has a "goodput"'),
         ({"baseline": {"transport": "libtup"}}, r"report\.baseline\.transport", 'mean "libutp"?'),
         ({"baseline": "libutp"}, r"report\.baseline", "a swept path and one of its values"),
@@ -144,3 +150,42 @@ def test_what_only_some_workloads_of_a_kind_have_is_asked_of_these():
     with pytest.raises(StudyError, match=r"report\.headline\[1\]") as error:
         Study.from_dict(document)
     assert 'what its seeds send is "seed upload"' in str(error.value)
+
+
+def test_links_and_flows_that_only_some_points_have_are_asked_of_these():
+    import tomllib
+
+    document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
+    document["report"] = {"headline": ["total goodput", "drops of home-2 up"]}
+    document["sweep"] = {"workloads.backup.flows": [1, 2]}
+    for workload in document["workloads"].values():
+        workload["from"] = "home-1"
+    with pytest.raises(StudyError, match="the name of a link") as error:
+        Study.from_dict(document)
+    assert "total goodput" not in str(error.value)
+    document["sweep"] = {"workloads.backup.flows": [1, 2], "network.groups.home.hosts": [1, 2]}
+    Study.from_dict(document)
+
+
+def test_a_direction_of_a_call_is_that_of_one_of_its_hosts():
+    import tomllib
+
+    document = tomllib.loads(STUDY.with_name("home-bystanders.toml").read_text(encoding="utf-8"))
+    for direction in ("video", "video from home-1", "video from server-1"):
+        Study.from_dict({**document, "report": {"headline": [f"jitter of {direction}"]}})
+    with pytest.raises(StudyError, match=r"report\.headline\[0\]") as error:
+        Study.from_dict({**document, "report": {"headline": ["jitter of video from home"]}})
+    assert 'did you mean "video from home-1"?' in str(error.value)
+    with pytest.raises(StudyError, match=r"report\.headline\[0\]"):
+        Study.from_dict({**document, "report": {"headline": ["goodput of upload from home-1"]}})
+
+
+def test_expectations_of_what_no_run_can_have_are_refused_as_well():
+    import tomllib
+
+    document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
+    for measure in ("total goodput of upload", "utilisation of uplink"):
+        bound = "1 Mbit/s" if "goodput" in measure else "50 %"
+        expect = {"much": {"measure": measure, "above": bound}}
+        with pytest.raises(StudyError, match=r"expect\.much\.measure"):
+            Study.from_dict({**document, "expect": expect})

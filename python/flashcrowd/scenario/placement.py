@@ -94,6 +94,30 @@ def _edges(network: Network, topology: Topology) -> Iterator[Problem]:
             )
 
 
+def is_link(network: Network, name: str) -> bool:
+    """Whether tables call a direction of a link, of an edge of the map or of a line so."""
+    group = name.rpartition(" ")[0].rpartition("-")[0]
+    return name in _shared(network) or (_is_line(name, network) and _has_line(network, group))
+
+
+def links(network: Network) -> Iterator[str]:
+    """What tables call the directions of all links and edges; of lines, those of first hosts."""
+    yield from _shared(network)
+    for group in network.groups:
+        if _has_line(network, group):
+            yield from (f"{group}-1 up", f"{group}-1 down")
+
+
+def _shared(network: Network) -> list[str]:
+    edges = network.topology.edges if network.topology else {}
+    return [name for link in (*network.links, *edges) for name in ways(link)]
+
+
+def _has_line(network: Network, group: str) -> bool:
+    """Whether hosts of a group have lines of their own, or may have them of their places."""
+    return network.groups[group].access is not None or network.topology is not None
+
+
 def _is_line(name: str, network: Network) -> bool:
     """Whether the access line of a host is called so: "homes-2 up"."""
     host, _, way = name.rpartition(" ")

@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from flashcrowd import bounds, metrics
 from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
 from flashcrowd.metrics import CASE
-from flashcrowd.scenario import paths
+from flashcrowd.scenario import paths, placement
+from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.fields import Table, one_line
 from flashcrowd.scenario.origin import Origin
 from flashcrowd.scenario.problems import shown
@@ -154,22 +155,10 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
     """
     kind = named.metric.kind
     if kind == "link":
-        return
-    workloads = [
-        (name, workload)
-        for scenario in scenarios
-        for name, workload in scenario.workloads.items()
-        if workload.kind in (kind, *named.metric.others)
-        or (kind == "origin" and isinstance(workload, Swarm) and workload.reads_disks)
-    ]
-    if not workloads:
-        kinds = {w.kind for scenario in scenarios for w in scenario.workloads.values()}
-        known = [metric.name for metric in metrics.of_kinds([*kinds, "link"])]
-        raise UnitError(f"a metric of what is there (no {kind} is); {one_of(known, 20)}")
-    names = list(dict.fromkeys(name for name, _ in workloads))
-    if named.of and metrics.workload(named.of) not in names:
-        raise metrics.unknown(named.of, names, f"the name of a {kind}")
-    meant = [it for name, it in workloads if metrics.workload(named.of) in ("", name)]
+        _must_be_link(named, scenarios)
+        meant = []
+    else:
+        meant = _meant(named, scenarios)
     _must_have(named.metric, meant)
     if named.within and not named.metric.parts:
         allowed = one_of(metric.name for metric in metrics.METRICS if metric.parts)
@@ -180,23 +169,92 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
             raise metrics.unknown(named.within, parts, "a group or population of the swarm")
 
 
-NEEDED = ("web_seeds", "size")
-"""Settings of a workload without which it lacks a metric of its kind."""
+def _must_be_link(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
+    """Whether one of the scenarios has a link, of this name if there is one.
+
+    Raises:
+        UnitError: none has; names those that there are.
+    """
+    if named.of and any(placement.is_link(it.network, named.of) for it in scenarios):
+        return
+    names = list(dict.fromkeys(name for it in scenarios for name in placement.links(it.network)))
+    if not names:
+        raise _nothing_of("link", scenarios)
+    if named.of:
+        raise metrics.unknown(named.of, names, "the name of a link, or of a host's line up or down")
 
 
-def _must_have(metric: metrics.Metric, workloads: Sequence[Any]) -> None:
+def _meant(named: metrics.Named, scenarios: Sequence[Scenario]) -> list[tuple[Scenario, Any]]:
+    """The workloads that a measure is about, each with its scenario.
+
+    Raises:
+        UnitError: there is none; says what there is.
+    """
+    kind = named.metric.kind
+    workloads = [
+        (name, scenario, workload)
+        for scenario in scenarios
+        for name, workload in scenario.workloads.items()
+        if workload.kind in (kind, *named.metric.others)
+        or (kind == "origin" and isinstance(workload, Swarm) and workload.reads_disks)
+    ]
+    if not workloads:
+        raise _nothing_of(kind, scenarios)
+    names = list(dict.fromkeys(name for name, _, _ in workloads))
+    of = metrics.workload(named.of)
+    if named.of and of not in names:
+        raise metrics.unknown(named.of, names, f"the name of a {kind}")
+    meant = [(scenario, it) for name, scenario, it in workloads if of in ("", name)]
+    if of != named.of:
+        ends = [end for scenario, it in meant for end in _ends(scenario, it)]
+        allowed = list(dict.fromkeys(f"{of} from {end}" for end in ends)) or [of]
+        if named.of not in allowed:
+            raise metrics.unknown(named.of, allowed, f"a {kind}, or a direction of a call")
+    return meant
+
+
+def _nothing_of(kind: str, scenarios: Sequence[Scenario]) -> UnitError:
+    kinds = {w.kind for scenario in scenarios for w in scenario.workloads.values()}
+    linked = any(True for it in scenarios for _ in placement.links(it.network))
+    known = [metric.name for metric in metrics.of_kinds([*kinds, *(["link"] if linked else [])])]
+    return UnitError(f"a metric of what is there (no {kind} is); {one_of(known, 20)}")
+
+
+NEEDED = ("web_seeds", "size", "flows", "hosts", "access")
+"""Settings without which a workload lacks a metric of its kind, or a link is not there."""
+
+
+def _must_have(metric: metrics.Metric, workloads: Sequence[tuple[Scenario, Any]]) -> None:
     """Whether any of the workloads has what a metric needs besides their kind.
 
     Raises:
         UnitError: none has; names the metric that is known without it.
     """
     if metric.name == "source upload" and not any(
-        isinstance(it, Swarm) and it.web_seeds for it in workloads
+        isinstance(it, Swarm) and it.web_seeds for _, it in workloads
     ):
         allowed = "a metric that a swarm without web seeds has"
         raise UnitError(allowed, 'what its seeds send is "seed upload"')
-    if metric.name == "transfer time" and all(it.size is None for it in workloads):
+    if metric.name == "transfer time" and all(it.size is None for _, it in workloads):
         raise UnitError("a metric that a transfer without a size has", 'it has a "goodput"')
+    if metric.name == "total goodput" and not any(
+        it.flows * max(len(_hosts(scenario, end)) for end in (it.source, it.to)) > 1
+        for scenario, it in workloads
+    ):
+        raise UnitError("a metric that a transfer of one flow has", 'it has a "goodput"')
+
+
+def _ends(scenario: Scenario, workload: Any) -> list[str]:
+    """The two hosts of a call."""
+    if not isinstance(workload, Call):
+        return []
+    return [host for end in (workload.source, workload.to) for host in _hosts(scenario, end)]
+
+
+def _hosts(scenario: Scenario, name: str) -> Sequence[str]:
+    """The hosts that the end of a workload means, be it a group or a host."""
+    group = scenario.network.groups.get(name)
+    return [name] if group is None else [f"{name}-{it + 1}" for it in range(group.hosts)]
 
 
 def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
