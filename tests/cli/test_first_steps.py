@@ -64,13 +64,24 @@ def test_every_template_passes_and_runs_in_seconds(here: Path, template: str, li
     assert "#" in (here / "s.toml").read_text()
 
 
-def test_a_template_that_is_a_study_has_a_line_of_ones_own(here: Path, capsys: Any):
-    assert status("init", "--template", "bufferbloat") == 0
-    study = (ROOT / "studies" / "bufferbloat.toml").read_text()
-    assert (here / "bufferbloat.toml").read_text() == study
-    assert status("init", "mine.toml", "--template", "bufferbloat", "--line", "ADSL 1/24") == 0
-    assert (here / "mine.toml").read_text() == study.replace("cable 5/50", "ADSL 1/24")
-    assert status("init", "x.toml", "--template", "bufferbloat", "--with", "libutp") == 2
+@pytest.mark.parametrize(
+    ("name", "gaps"),
+    [
+        ("bufferbloat", {"cable 5/50": "ADSL 1/24"}),
+        ("torrent-call", {"cable 5/50": "ADSL 1/24", '"2500 kbit/s"': '"500 kbit/s"'}),
+    ],
+)
+def test_a_template_that_is_a_study_has_a_line_of_ones_own(
+    here: Path, capsys: Any, name: str, gaps: dict[str, str]
+):
+    assert status("init", "--template", name) == 0
+    study = (ROOT / "studies" / f"{name}.toml").read_text()
+    assert (here / f"{name}.toml").read_text() == study
+    assert status("init", "mine.toml", "--template", name, "--line", "ADSL 1/24") == 0
+    for value, other in gaps.items():
+        study = study.replace(value, other)
+    assert (here / "mine.toml").read_text() == study
+    assert status("init", "x.toml", "--template", name, "--with", "libutp") == 2
     assert "nothing beside --line" in capsys.readouterr().err
 
 
@@ -160,7 +171,10 @@ def test_lists_are_those_of_the_engine_and_of_the_checks():
     assert found["queues"][1:] == list(DISCIPLINES)
     assert found["measures"] == list(Measures.model_fields)
     assert found["series"] == list(get_args(Sampled))
-    assert set(found["templates"]) == set(TEMPLATES) - {"bufferbloat"}  # which is a study, too
+    assert set(found["templates"]) == set(TEMPLATES) - {
+        "bufferbloat",
+        "torrent-call",
+    }  # which are studies, too
     assert found["studies"] == [path.stem for path in STUDIES]
     assert found["papers"] == sorted(path.parent.name for path in ROOT.glob("papers/*/paper.toml"))
     assert found["engines"] == list(ENGINES)

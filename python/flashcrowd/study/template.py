@@ -41,6 +41,7 @@ class Template:
         choices: what there is to choose from, with a sentence each; empty for the line alone.
         usual: what is chosen if nobody chooses.
         line: the line if nobody chooses one.
+        limit: in a study that ships, half of what this line sends.
     """
 
     name: str
@@ -48,15 +49,18 @@ class Template:
     choices: Callable[[], Mapping[str, str]] = dict
     usual: tuple[str, ...] = ()
     line: str = LINE
+    limit: str = ""
 
     @property
     def text(self) -> str:
-        """The study file with its gaps. A study that ships has one: its line."""
+        """The study file with its gaps: of a study that ships, its line and its limit."""
         own = HOME / "templates" / f"{self.name}.toml"
         if own.is_file():
             return own.read_text(encoding="utf-8")
         text = (STUDIES / own.name).read_text(encoding="utf-8")
-        return text.replace(json.dumps(self.line), '"$line"')
+        for value, gap in ((self.line, "$line"), (self.limit, "$limit")):
+            text = text.replace(json.dumps(value), json.dumps(gap)) if value else text
+        return text
 
     @property
     def question(self) -> str:
@@ -99,6 +103,7 @@ class Template:
             flows=", ".join(["0", *("1" for _ in names)]),
             cases=_listed(["no backup", *names]),
             limits=_listed(limits),
+            limit=limits[-1],
             spread=Span.of(seconds * 10**9 // 60),
             early=early,
             half=half,
@@ -114,6 +119,7 @@ TEMPLATES = {
         Template("upload", "transports", _transports, ("linux-6",)),
         Template("background", "transports", _transports, ("libutp", "ledbat-plus-plus")),
         Template("bufferbloat", line="cable 5/50"),
+        Template("torrent-call", line="cable 5/50", limit="2500 kbit/s"),
     )
 }
 """The templates by name."""
