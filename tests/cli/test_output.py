@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flashcrowd.cli.run import _warn
 from flashcrowd.need import Need
-from flashcrowd.study.need import StudyNeed
+from flashcrowd.study.need import TOO_BIG, StudyNeed
 from flashcrowd.study.progress import Lines, _bar, shown
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -142,6 +142,24 @@ def test_runs_done_before_are_named_and_not_counted_for_the_time():
     assert told == [
         "A title: 4 runs, 2 of them done before; about 1 min and 170 MB of memory, 2 at a time"
     ]
+
+
+def test_what_takes_days_is_told_before_it_begins(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    need = StudyNeed([Need(1, 1, 86_400.0, 5_000_000, 60.0)], repeats=66, jobs=2)
+    warning = "warning: this will take about 33 d. Fewer --repeats take less, and docs/too-big.md"
+    with shown("A title", 0, 66, True, Lines(need, tell=told.append)):
+        assert told[0].startswith(warning)
+    assert (Path(__file__).parents[2] / TOO_BIG).is_file()
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+    monkeypatch.setattr("flashcrowd.terminal.console", lambda **_: terminal)
+    told.clear()
+    with shown("A shard", 16, 33, True, Lines(need, tell=told.append)):
+        assert [line.partition(". ")[0] for line in told] == ["warning: this will take about 8.5 d"]
+    short = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=4, jobs=2)
+    told.clear()
+    with shown("Short", 0, 4, True, Lines(short, tell=told.append)):
+        assert told == []
 
 
 def test_silence_is_kept_where_it_is_wanted():

@@ -176,3 +176,12 @@ def test_numbers_are_written_as_people_write_them() -> None:
     assert size(999_900) == "1 MB"
     written = [duration(it) for it in (2e-4, 0.0156, 0.82, 7.2, 16, 90, 7200, 2e6)]
     assert written == ["0.2 ms", "16 ms", "820 ms", "7.2 s", "16 s", "1.5 min", "2 h", "23 d"]
+
+
+def test_check_says_that_its_time_is_that_of_idle_cores(
+    capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is processor time: a machine that is busy otherwise takes longer."""
+    monkeypatch.setattr("flashcrowd.cli.check.calibrated", lambda _, points, need, seed: need)
+    assert status("check", str(STUDY)) == 0
+    assert "#   time is of this machine while its cores are idle;" in capsys.readouterr().out

@@ -14,9 +14,6 @@ from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.study import Point, Study
 from flashcrowd.study.bound import Bound, all_stay, bounds
 
-TOO_BIG = "docs/too-big.md"
-"""The page that says how to shrink a crowd."""
-
 MOST_IN_WORDS = 3
 """More bounds than this have a row each in a table."""
 MOST_ROWS = 20

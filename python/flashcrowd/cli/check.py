@@ -23,6 +23,7 @@ from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief
 from flashcrowd.study.calibration import calibrated
 from flashcrowd.study.need import (
+    TOO_BIG,
     StudyNeed,
     available_memory,
     problem,
@@ -155,7 +156,7 @@ def _summary(study: Study, all: bool) -> Iterator[str]:
 
 SURE = "  nine of ten packet and event counts are within a factor of 1.5"
 """How far these numbers may be off, by the table of `make needs` (`benches/needs/README.md`)."""
-WHERE = "  time is of this machine, as busy as it is now"
+WHERE = "  time is of this machine while its cores are idle"
 ELSEWHERE = "  time is of the machine of benches/README.md"
 MEMORY = "memory of all is the whole process's"
 
@@ -190,7 +191,7 @@ def _room(available: int | None, wrong: Problem | None) -> list[str]:
         return []
     return [
         f"Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}.",
-        f"{bound_text.TOO_BIG} says how to shrink a crowd.",
+        f"{TOO_BIG} says how to shrink a crowd.",
     ]
 
 

@@ -112,7 +112,8 @@ def run(
     engine are never mixed in.
 
     Before anything runs, what it will need is compared with the memory of this machine. A terminal
-    is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
+    is shown a bar; elsewhere a line comes at the start, every 10 s and at the end. A time of an
+    hour or more is told first.
 
     With --engine both, each engine has a folder of its own name in the results folder, and what
     `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.

@@ -21,6 +21,9 @@ PROCESS_BYTES = 160_000_000
 By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
 """
 
+TOO_BIG = "docs/too-big.md"
+"""The page that says how to shrink a crowd."""
+
 
 @dataclass(frozen=True)
 class StudyNeed:
@@ -66,6 +69,10 @@ class StudyNeed:
         """Seconds until the last run is done, on as many idle cores as there are jobs."""
         longest = max((need.seconds for need in self.known), default=0.0)
         return max(self.core_seconds / self.jobs, longest)
+
+    def left(self, runs: int) -> float:
+        """Seconds until so many of all runs are done, as a share of those until all are."""
+        return self.seconds * runs / max(runs, self.repeats * len(self.points))
 
     @property
     def packets(self) -> int:

@@ -21,11 +21,13 @@ from rich.progress import (
 
 from flashcrowd import terminal
 from flashcrowd.amounts import duration
-from flashcrowd.study.need import StudyNeed, size
+from flashcrowd.study.need import TOO_BIG, StudyNeed, size
 from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
+LONG_S = 3600.0
+"""What will take longer is told before it begins, also to a terminal."""
 ENOUGH = 0.05
 """So much of each run at work has to be done before they say how long the rest will take."""
 
@@ -60,14 +62,22 @@ class Lines:
         before = f", {done} of them done before" if done else ""
         parts = [f"{title}: {total} {'run' if total == 1 else 'runs'}{before}"]
         if self.need is not None and self.need.known:
-            seconds = self.need.seconds * (total - done) / total
-            jobs = f"{self.need.jobs} at a time"
+            seconds, jobs = self.need.left(total - done), f"{self.need.jobs} at a time"
             parts.append(
                 f"about {duration(seconds)} and {size(self.need.process_bytes)} of memory, {jobs}"
             )
         if self.again:
             parts.append(f"if interrupted, go on with: {self.again}")
         self.tell("; ".join(parts))
+
+    def warn(self, runs: int) -> None:
+        """Tells that so many runs will take long, and what would be quicker."""
+        seconds = 0.0 if self.need is None else self.need.left(runs)
+        if seconds >= LONG_S:
+            self.tell(
+                f"warning: this will take about {duration(seconds)}. Fewer --repeats take less, "
+                f"and {TOO_BIG} says how to shrink a crowd. Ctrl-C stops, and keeps finished runs."
+            )
 
     @contextmanager
     def watched(self, title: str, done: int, total: int) -> Iterator[Watch]:
@@ -117,12 +127,14 @@ def shown(
         done: runs finished before.
         total: runs in all.
         wanted: False for silence.
-        lines: what to tell where there is no terminal; None for silence there.
+        lines: what to tell where there is no terminal, and what will take long; None for silence.
 
     Yields:
         whom to tell; None if nobody looks.
     """
     console = terminal.console(stderr=True)
+    if wanted and lines is not None:
+        lines.warn(total - done)
     if not wanted:
         yield None
     elif console.is_terminal or console.is_jupyter:
