@@ -539,3 +539,23 @@ def test_a_difference_that_is_clear_from_one_side_only_is_undecided() -> None:
     found = finding(delay, Least(), "less", axis, both)
     assert found is not None
     assert found.kind == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "said"),
+    [
+        (2, 1, "CUBIC or BBR as a transport and"),
+        (3, 1, "CUBIC, BBR or Reno as a transport and"),
+        (4, 1, "CUBIC, BBR or 2 others as a transport (see the table) and"),
+        (5, 1, "CUBIC, BBR or 3 others as a transport (see the table) and"),
+        (3, 8, "CUBIC i i i i i i i, BBR i i i i i i i or Reno i i i i i i i as a transport and"),
+        (3, 11, "CUBIC i i i i i i i i i i or 2 others as a transport (see the table) and"),
+    ],
+)
+def test_up_to_three_settings_are_named_while_they_fit_and_more_are_counted(
+    names: int, words: int, said: str
+) -> None:
+    alike = [" ".join([it, *"i" * (words - 1)]) for it in ("CUBIC", "BBR", "Reno", "H", "DCTCP")]
+    rates = {name: {"a": [4.0, 4.02, 4.01]} for name in alike[:names]}
+    first, *_ = sentences(transfers({"slow": {"a": [2.0, 2.02, 2.01]}, **rates}))
+    assert first == f"Goodput is 4.01 Mbit/s with {said} 2.01 with slow: 50 % lower."

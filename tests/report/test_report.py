@@ -35,8 +35,19 @@ def _shown(results: Any, width: int = 120) -> str:
 
 def test_it_says_what_was_run(page: str) -> None:
     assert "<h1>Latency and loss in a small crowd</h1>" in page
-    assert "6 points: 3 of RTT × 2 of loss. 36 runs in all" in page
+    assert "6 points: 3 values of RTT × 2 values of loss. 36 runs in all, 6 runs per point" in page
     assert "flashcrowd 0.1.0, commit 0123abc" in page
+
+
+def test_points_along_one_axis_are_one_for_each_of_its_values(swarm: Swarm) -> None:
+    results = swarm(losses=("0 %",), extras=False)
+    lead = description.lead(points.points_of(results))
+    assert lead == "3 points, one for each value of RTT. 18 runs in all, 6 runs per point."
+    # As a store has it: the first axis of the sweep is the one with cases.
+    results.study["sweep"] = [{"network.rtt": ["0 ms", "200 ms", "400 ms"]}]
+    results.study["report"] = {"cases": ["near", "far", "further"]}
+    lead = description.lead(points.points_of(results))
+    assert lead == "3 points, one for each case. 18 runs in all, 6 runs per point."
 
 
 def test_the_question_stands_before_the_answer(tmp_path: Path, swarm: Swarm) -> None:

@@ -9,7 +9,7 @@ from flashcrowd.diagram.curve import curve, is_trace
 from flashcrowd.diagram.swept import unfixed
 from flashcrowd.report import wording
 from flashcrowd.report.charts.names import called
-from flashcrowd.report.points import Points
+from flashcrowd.report.points import Axis, Points
 from flashcrowd.report.source import Source, section
 from flashcrowd.report.sweep_values import shown
 
@@ -35,9 +35,18 @@ def title(study: Mapping[str, Any]) -> str:
 def lead(points: Points) -> str:
     """The size of the study: its points, then its runs."""
     swept = [axis for axis in points.axes if len(axis.levels) > 1]
-    product = " × ".join(f"{len(axis.levels)} of {axis.name}" for axis in swept)
-    what = wording.count(len(points.points), "point") + (f": {product}" if swept else "")
+    what = wording.count(len(points.points), "point")
+    if len(swept) == 1:
+        (axis,) = swept
+        what += f", one for each {'case' if axis.cases else f'value of {axis.name}'}"
+    elif swept:
+        what += f": {' × '.join(_several(axis) for axis in swept)}"
     return f"{what}. {wording.count(len(points.runs), 'run')} in all, {points.per_point()}."
+
+
+def _several(axis: Axis) -> str:
+    count = len(axis.levels)
+    return f"{count} cases" if axis.cases else f"{count} values of {axis.name}"
 
 
 def question(study: Mapping[str, Any]) -> str:

@@ -141,7 +141,8 @@ def _warnings(points: Points) -> list[str]:
     )
     return [
         f"{kinds} of {len(points.runs)}: these did not end as planned and are left out of the "
-        "means, but for those of a measuring window that had closed by then."
+        "means, but for those of a measuring window that had closed by then. Where the horizon cut "
+        "them off, means of what goes on as long as the run have them as well."
     ]
 
 
