@@ -169,6 +169,35 @@ def test_what_varies_has_no_value_of_its_own() -> None:
         assert not any("round trip 0" in text.replace("\u00a0", " ") for text in texts)
 
 
+def test_lines_and_numbers_that_vary_are_not_those_of_one_point() -> None:
+    made = study(2) | {
+        "sweep": {
+            "network.groups.group-with-a-long-name-0.access": ["cable 5/50", "none"],
+            "network.groups.group-with-a-long-name-1.hosts": [2, 3],
+            "workloads.load-0.flows": [1, 2],
+        }
+    }
+    resolved = Study.from_dict(made).resolved()
+    zero, one = network.read(resolved).groups
+    assert zero.lines == ["line varies", "TCP linux-6"]
+    assert one.title == "group-with-a-long-name-1 · hosts vary"
+    assert any(task.text.endswith("(flows vary)") for task in one.tasks)
+    for narrow in (False, True):
+        assert ElementTree.fromstring(draw(resolved, narrow=narrow)) is not None
+
+
+def test_a_round_trip_does_not_hide_that_lines_have_delays() -> None:
+    """A ping over ADSL takes 10 ms of the network and twice 12.5 ms of each line."""
+    diagram = network.read(Study.from_dict(study(2)).resolved())
+    assert diagram.between[0].lines == ["round trip 10 ms", "plus the delays of lines"]
+    assert "delay 12.5 ms each way" in diagram.groups[0].lines
+    bare = study(2)
+    for group in bare["network"]["groups"].values():
+        del group["access"]
+    diagram = network.read(Study.from_dict(bare).resolved())
+    assert diagram.between[0].lines == ["round trip 10 ms"]
+
+
 def test_lines_cross_no_box_of_a_narrow_drawing() -> None:
     found = layout.narrow(network.read(study(6, links=6)))
     left = min(placed.x for placed in (*found.groups, *found.between))

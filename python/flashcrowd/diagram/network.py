@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from flashcrowd.diagram.curve import Curve, curve, is_trace
-from flashcrowd.diagram.swept import unfixed
+from flashcrowd.diagram.swept import VARIES, counted, unfixed
 from flashcrowd.units import Span
 
 #: Values that are not worth a line.
@@ -109,12 +109,13 @@ def seconds(text: object) -> float:
 
 
 def _group(name: str, table: Mapping[str, Any]) -> Box:
-    hosts = int(table.get("hosts", 1))
     lines: list[str] = []
     curves: list[Curve] = []
     access = table.get("access")
     if isinstance(access, Mapping):
         lines.extend(_access(access, curves))
+    elif access == VARIES:
+        lines.append(f"line {VARIES}")
     else:
         lines.append("no line limit")
     devices = table.get("devices")
@@ -128,7 +129,7 @@ def _group(name: str, table: Mapping[str, Any]) -> Box:
         lines.append(f"at {', '.join(map(str, at[:3]))}{more}")
     if table.get("stack") not in _NOTHING:
         lines.append(f"TCP {table['stack']}")
-    title = f"{name} · {hosts} host{'' if hosts == 1 else 's'}"
+    title = f"{name} · {counted(table.get('hosts', 1), 'host')}"
     return Box("group", name, title, lines, curves=curves)
 
 
@@ -142,7 +143,8 @@ def _access(access: Mapping[str, Any], curves: list[Curve]) -> Iterator[str]:
         rate = _rate(rate, access, arrow, curves)
         kept = f", queue {_value(queue)}" if limited and queue not in _NOTHING else ""
         yield f"{arrow} {rate if limited else 'unlimited'}{kept}"
-    yield from _also(access)
+    yield from (f"{it} each way" for it in _also(access, ("delay",)))
+    yield from _also(access, ("jitter", "loss"))
 
 
 def _also(
@@ -190,9 +192,18 @@ def _between(
         if isinstance(topology, Mapping):
             plus = [f"plus {line}" for line in lines if line != "round trip 0 ms"]
             lines = [f"the {topology.get('routes')} way over the map", *plus]
+        if any(_has_delay(network["groups"][names[place]]) for place in rest):
+            lines.append("plus the delays of lines")
         between.append(Box("rest", "", title, lines))
         edges.extend((place, len(between) - 1) for place in sorted(rest or range(len(groups))))
     return between, list(dict.fromkeys(edges)), list(dict.fromkeys(chained))
+
+
+def _has_delay(group: Mapping[str, Any]) -> bool:
+    """Whether a round trip of a group's hosts is longer than what lies between the groups."""
+    access = group.get("access")
+    delay = access.get("delay") if isinstance(access, Mapping) else access
+    return delay not in _NOTHING
 
 
 def _several(group: Box) -> bool:
@@ -242,7 +253,8 @@ def _tasks(
             words = [
                 f"{'seeds' if seeds else 'downloads'} {name} ({workload.get('size')})",
                 f"as {population}" if population not in ("seed", "seeds", "leechers") else "",
-                f"on {hosts} host{'' if hosts == 1 else 's'}" if hosts != "all" else "",
+                "on some hosts" if hosts == VARIES else "",
+                f"on {counted(hosts, 'host')}" if hosts not in ("all", VARIES) else "",
                 f"upload limit {limit}" if limit not in _NOTHING else "",
             ]
             for group in [where] if isinstance(where, str) else where:
@@ -278,13 +290,13 @@ def _call(_table: Mapping[str, Any], there: str, _side: int) -> str:
 
 def _web(table: Mapping[str, Any], there: str, side: int) -> str:
     users = table.get("users", 1)
-    who = f" ({users} users)" if users != 1 else ""
+    who = f" ({counted(users, 'user')})" if users != 1 else ""
     return f"reads pages of {there}{who}" if side < 0 else f"pages for {there}"
 
 
 def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
     flows = table.get("flows", 1)
-    count = f" ({flows} flows)" if flows != 1 else ""
+    count = f" ({counted(flows, 'flow')})" if flows != 1 else ""
     size = "" if table.get("size") in _NOTHING else f" {table['size']}"
     verb = ("sends", "to") if side < 0 else ("receives", "from")
     return f"{verb[0]}{size} {verb[1]} {there}{count}"

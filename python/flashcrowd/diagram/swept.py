@@ -21,9 +21,16 @@ _VALUES = frozenset(
         "up_queue",
         "down_queue",
         "queue",
+        "access",
         "departure",
     )
 )
+
+#: Settings that are numbers of something.
+_COUNTS = frozenset({"hosts", "flows", "users"})
+
+#: Settings that may be missing in the file, and are something all the same where they vary.
+_OPTIONAL = frozenset({"access"})
 
 #: Settings that place something, so that a drawing shows the first of their values.
 _PLACES = frozenset({"group", "at", "from", "to", "kind"})
@@ -41,6 +48,14 @@ def unfixed(study: Mapping[str, Any]) -> dict[str, Any]:
                 table = table.get(name) if isinstance(table, dict) else None
             if isinstance(table, dict) and last not in _PLACES:
                 value = table.get(last)
-                if isinstance(value, str) or (last in _VALUES and value is not None):
+                known = last in _VALUES or last in _COUNTS
+                if isinstance(value, str) or (known and value is not None) or last in _OPTIONAL:
                     table[last] = VARIES
     return made
+
+
+def counted(count: object, noun: str) -> str:
+    """A number of something: "1 host", "3 hosts", "hosts vary"."""
+    if count == VARIES:
+        return f"{noun}s vary"
+    return f"{count} {noun}{'' if count == 1 else 's'}"

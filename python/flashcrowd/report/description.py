@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.diagram.curve import curve, is_trace
-from flashcrowd.diagram.swept import unfixed
+from flashcrowd.diagram.swept import VARIES, counted, unfixed
 from flashcrowd.report import wording
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.points import Axis, Points
@@ -86,7 +86,8 @@ def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "between any two hosts", ", ".join(between)
     for name, group in section(network.get("groups")).items():
         group = section(group)
-        parts = [f"{wording.count(int(group.get('hosts', 1)), 'host')}"]
+        hosts = group.get("hosts", 1)
+        parts = [counted(hosts, "host") if hosts == VARIES else wording.count(hosts, "host")]
         access = group.get("access")
         parts.append(f"line {_line(access)}" if access not in (None, "none") else "no line limit")
         stack = group.get("stack", "inherit")
@@ -179,7 +180,7 @@ def _clients(clients: Mapping[str, Any]) -> str:
 def _who(role: str, population: Mapping[str, Any]) -> str:
     group, hosts = population.get("group"), population.get("hosts", "all")
     groups = " and ".join(group) if isinstance(group, list) else str(group)
-    which = "all hosts" if hosts == "all" else f"{hosts} of the hosts"
+    which = {"all": "all hosts", VARIES: "some hosts"}.get(hosts, f"{hosts} of the hosts")
     return f"{role} on {which} of {groups}"
 
 
