@@ -177,7 +177,7 @@ METRICS = (
     ),
     Metric(
         "tail one-way delay", "call", "ms",
-        "Of each interval (`every`) of one direction, the 95th percentile of its packets.",
+        "Of each interval of one direction, the 95th percentile of its packets.",
         more="longer", less="shorter", better="less", matters=_DELAY_MS,
         lost="packets that never arrived",
     ),

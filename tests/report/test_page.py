@@ -425,6 +425,33 @@ def test_lines_can_be_told_apart_by_pointing_and_tables_taken_away(
     assert float(rows[1][rows[0].index("mean download time (s)")]) > 400
 
 
+_LABELS = """
+const shown = (cell) => getComputedStyle(cell, "::before").content;
+const cells = [...document.querySelectorAll("tbody td[data-label]")];
+const named = (name) => cells.filter((it) => (it.dataset.label === "change") === name);
+document.title = JSON.stringify([true, false].map((it) => [...new Set(named(it).map(shown))]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+@pytest.mark.parametrize(("width", "labelled"), [(500, True), (1200, False)])
+def test_a_change_stands_below_its_number_on_a_phone_and_repeats_no_label(
+    text: str, tmp_path: Path, width: int, labelled: bool
+) -> None:
+    file = tmp_path / "page.html"
+    free = re.sub(r"<meta http-equiv[^>]*>", "", text)
+    file.write_text(free.replace("</body>", f"<script>{_LABELS}</script></body>"), "utf-8")
+    command = [
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}", file.as_uri(),
+    ]  # fmt: skip
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (title,) = re.findall(r"<title>(\[.*?\])</title>", shown, re.DOTALL)
+    changes, others = json.loads(html.unescape(title))
+    assert changes == ["none"]
+    assert (others != ["none"]) == labelled
+
+
 def test_a_ping_beside_an_upload_begins_with_its_figure_over_time(tmp_path: Path) -> None:
     study = Study.load(catalogue.STUDIES / "bufferbloat.toml", repeats=2)
     results = flashcrowd.run(study, tmp_path / "out", progress=False)
