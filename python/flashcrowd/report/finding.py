@@ -163,6 +163,8 @@ def finding(
         groups, bends, settles = going
         return replace(found("trend", groups), bends=bends, settles=settles)
     groups = _groups(ranked, differ)
+    if len(groups) == 1:  # clear one way: of few runs a ratio and its inverse may disagree
+        return found("undecided", [[low], [high]])
     with_it = next(group for group in groups if against in group)
     if not set(unsure) <= set(with_it):
         return _against(found, ranked, against, unsure)
@@ -227,12 +229,9 @@ def between(measure: Measure, one: Point, other: Point) -> Estimate | None:
 
 
 def _clear(measure: Measure, one: Point, other: Point) -> bool:
-    """Whether two points differ beyond doubt; single runs are samples, and say so elsewhere.
-
-    Of few runs the interval of a ratio and that of its inverse may disagree: both must say so.
-    """
-    changes = [between(measure, one, other), between(measure, other, one)]
-    return all(it is not None and (it.is_clear or it.is_sample) for it in changes)
+    """Whether two points differ beyond doubt; single runs are samples, and say so elsewhere."""
+    change = between(measure, one, other)
+    return change is not None and (change.is_clear or change.is_sample)
 
 
 def _room(measure: Measure, one: Point, other: Point) -> float:
