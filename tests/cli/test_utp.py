@@ -21,7 +21,7 @@ import pytest
 
 from flashcrowd.cli import main
 from flashcrowd.errors import StudyError
-from flashcrowd.utp import lines
+from flashcrowd.utp import lines, stopping
 from flashcrowd.utp.config import configuration
 from flashcrowd.utp.place import PORT, Place
 
@@ -578,6 +578,74 @@ def test_an_end_that_takes_long_is_told():
         finally:
             server.process.send_signal(signal.SIGCONT)
             sender.communicate()
+
+
+def test_an_end_that_nothing_comes_of_is_broken_off():
+    """One Ctrl-C is enough: it does not wait for an end that does not answer."""
+    with serving("--no-tcp") as server:
+        words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "60", "--json"]
+        sender = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        server.event("interval")
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            sender.send_signal(signal.SIGINT)
+            out, err = sender.communicate(timeout=PATIENCE)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert "Nothing has arrived for 10 s: this breaks off." in err
+        assert sender.returncode == 1
+        transfer = json.loads(out)["transfers"][0]
+        (stream,) = transfer["streams"]
+        assert (stream["error"], stream["verified"]) == ("stopped at once", None)
+        assert 0 < transfer["totals"]["to-server"]["bytes"] <= stream["queued_bytes"]
+
+
+class Slow:
+    """What ends in good order after so many looks, with bytes that arrive every so many."""
+
+    def __init__(self, looks: int, every: int) -> None:
+        self.looks, self.every = looks, every
+        self.looked = self.stops = self.bytes = 0
+
+    def wait(self, seconds: float) -> bool:
+        if self.looked == 0:
+            signal.raise_signal(signal.SIGINT)
+        self.looked += 1
+        self.bytes += self.looked % self.every == 0
+        return self.stops > 1 or self.looked > self.looks
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+@pytest.mark.parametrize(
+    ("every", "said"),
+    [
+        (1, "What was under way has not arrived within 30 s"),
+        (60, "What was under way has not arrived within 30 s"),
+        (101, "Nothing has arrived for 10 s"),
+    ],
+)
+def test_an_end_in_good_order_is_bounded(
+    every: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    """Looks are a tenth of a second apart here."""
+    task: Any = Slow(1000, every)
+    monkeypatch.setattr(stopping.time, "monotonic", lambda: task.looked / 10)
+    assert stopping.attend(task, lambda: None, lambda: task.bytes) == 1
+    assert task.stops == 2
+    assert said in capsys.readouterr().err
+    assert task.looked <= 10 * stopping.DRAIN + 2
+
+
+def test_an_end_in_good_order_that_is_soon_is_not_broken_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    task: Any = Slow(290, 60)
+    monkeypatch.setattr(stopping.time, "monotonic", lambda: task.looked / 10)
+    assert stopping.attend(task, lambda: None, lambda: task.bytes) == 1
+    assert task.stops == 1
+    assert "breaks off" not in capsys.readouterr().err
 
 
 def test_one_sender_more_than_are_wanted_is_refused_in_words():

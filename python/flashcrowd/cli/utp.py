@@ -109,7 +109,7 @@ def serve(
         text += " TCP's port is in use."
     voice.announce(text, event="listening", address=server.address, tcp=with_tcp)
     serving = Serving(server, voice, interval)
-    attend(server, serving.tick)
+    attend(server, serving.tick, lambda: serving.moved)
     serving.last()
     server.result()
     document = {"address": server.address, "tcp": with_tcp, "refused": serving.refused}
@@ -180,8 +180,9 @@ def send(
 ) -> int:
     """Send to `flashcrowd utp serve`, or have it send, and have it verified.
 
-    Ctrl-C ends it early: what was queued still arrives and is verified; a second Ctrl-C ends it at
-    once. Either way, and if the connection breaks off, the totals say what had arrived.
+    Ctrl-C ends it early: what was queued still arrives and is verified, if 30 s are enough; a
+    second Ctrl-C ends it at once. Either way, and if the connection breaks off, the totals say what
+    had arrived.
 
     Exit status: 0 everything arrived as it was sent; 1 it did not; 2 wrong use; 130 ended at once.
     """

@@ -43,7 +43,7 @@ class Sending:
 
     def run(self, remote: str) -> None:
         """Waits for its end, and tells what happens."""
-        self.stopped = attend(self.task, self._tick)
+        self.stopped = attend(self.task, self._tick, self._moved)
         try:
             self.reports = _loads(self.task.result())
         except InterruptedError:
@@ -69,6 +69,10 @@ class Sending:
         """TCP's congestion control at the end that sends, as the system names it."""
         names = [one["congestion"] for one in self.reports]
         return next((name for name in names if name), None)
+
+    def _moved(self) -> int:
+        """Bytes that have arrived, of all streams."""
+        return sum(one["bytes"] for one in self.latest.values())
 
     def _tick(self) -> None:
         """Keeps the marks, and tells an interval if one is over."""

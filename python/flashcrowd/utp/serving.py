@@ -21,6 +21,7 @@ class Serving:
     Attributes:
         streams: the reports of those that have finished.
         refused: how many callers were turned away.
+        moved: bytes that have arrived, of all streams that are under way.
     """
 
     def __init__(self, server: _core.UtpServer, voice: Voice, interval: float) -> None:
@@ -32,11 +33,13 @@ class Serving:
         self.headed = False
         self.streams: list[dict[str, Any]] = []
         self.refused = 0
+        self.moved = 0
 
     def tick(self) -> None:
         """Tells who came, what moved if an interval is over, and who has finished."""
         active = {one["id"]: one for one in json.loads(self.server.active())}
         finished = json.loads(self.server.take_finished())
+        self.moved = sum(one["bytes"] for one in active.values())
         for one in sorted([*active.values(), *finished], key=lambda one: one["id"]):
             if one["id"] not in self.known:
                 self.known.add(one["id"])

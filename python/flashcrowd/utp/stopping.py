@@ -21,22 +21,35 @@ PATIENCE = 5.0
 """Seconds after which somebody who has asked for the end is told that it goes on."""
 FAREWELL = 10.0
 """Seconds that the other ends have to hear of the end, where the output has broken."""
+STUCK = 10.0
+"""Seconds without a byte that arrives, after which an end in good order is broken off."""
+DRAIN = 30.0
+"""Seconds that an end in good order takes at most."""
 
 
 def attend(
-    task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer, tick: Callable[[], None]
+    task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer,
+    tick: Callable[[], None],
+    moved: Callable[[], int] | None = None,
 ) -> int:
     """Waits until it has ended, and calls `tick` meanwhile; how often a signal came.
 
     What `tick` raises is raised once it has ended.
+
+    Args:
+        task: what runs.
+        tick: called every `SLICE`.
+        moved: the bytes that have arrived so far, where the end is bounded by `STUCK` and `DRAIN`.
     """
     pressed = 0
     remind = float("inf")
+    drain: _Drain | None = None
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed, remind
+        nonlocal pressed, remind, drain
         pressed += 1
         remind = time.monotonic() + PATIENCE if pressed == 1 else float("inf")
+        drain = _Drain(moved) if moved is not None and pressed == 1 else None
         task.stop()
         if pressed == 1 and sys.stderr.isatty():
             print("\nStopping; once more to stop at once.", file=sys.stderr)
@@ -49,10 +62,33 @@ def attend(
                     remind = float("inf")
                     text = "Waiting for what is under way; once more to stop at once."
                     print(text, file=sys.stderr, flush=True)
+                if drain is not None and (why := drain.over()):
+                    drain = None
+                    print(f"{why}: this breaks off.", file=sys.stderr, flush=True)
+                    task.stop()
         except OSError:
             _part(task)
             raise
     return pressed
+
+
+class _Drain:
+    """How long an end in good order has taken, and how long nothing has arrived."""
+
+    def __init__(self, moved: Callable[[], int]) -> None:
+        self._moved, self._bytes = moved, moved()
+        self._began = self._last = time.monotonic()
+
+    def over(self) -> str:
+        """Why it is not waited for any longer; empty while it is."""
+        now, arrived = time.monotonic(), self._moved()
+        if arrived != self._bytes:
+            self._bytes, self._last = arrived, now
+        if now - self._last >= STUCK:
+            return f"Nothing has arrived for {STUCK:g} s"
+        if now - self._began >= DRAIN:
+            return f"What was under way has not arrived within {DRAIN:g} s"
+        return ""
 
 
 def _part(task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer) -> None:
