@@ -21,6 +21,9 @@ FAILED = 1
 MISSING = "(missing)"
 """The value of a problem whose key is not there."""
 
+MOST = 20
+"""Mistakes or doubts that are shown of a long list."""
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """What a terminal takes for a command (ECMA-48): colours, moves, titles."""
 
@@ -53,6 +56,11 @@ def warning(problem: Problem) -> str:
     return f"{said}; {problem.hint}" if problem.hint else said
 
 
+def first(lines: Sequence[str]) -> list[str]:
+    """The first of a long list, as many as a person reads, and how many more there are."""
+    return [*lines[:MOST], *_more(lines)]
+
+
 class StudyError(Exception):
     """A study cannot be used: every mistake found.
 
@@ -75,21 +83,23 @@ class StudyError(Exception):
 
     def __str__(self) -> str:
         blocks = [self.heading()]
-        for problem in self.problems:
+        for problem in self.problems[:MOST]:
             rows = [f"    {label:<8} {text}" for label, text in problem.lines()]
             blocks.append("\n".join([f"  {problem.path}", *rows]))
-        return "\n\n".join(blocks)
+        return "\n\n".join([*blocks, *(f"  {more}" for more in _more(self.problems))])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yields the same text as `str`, in colour where the terminal has it."""
         from rich.text import Text
 
         yield Text(self.heading(), style="bold red")
-        for problem in self.problems:
+        for problem in self.problems[:MOST]:
             yield Text(f"\n  {problem.path}", style="bold")
             for label, text in problem.lines():
                 style = "green" if label == "hint" else ""
                 yield Text.assemble((f"    {label:<8} ", "dim"), (text, style))
+        for more in _more(self.problems):
+            yield Text(f"\n  {more}")
 
 
 class Unusable(Exception):
@@ -199,6 +209,10 @@ def visible(text: str) -> str:
 def shown_line(line: str) -> str:
     """What a line of a program shows: without colours, after the last return to its begin."""
     return visible(_ESCAPE.sub("", line).rpartition("\r")[2].replace("\t", " "))
+
+
+def _more(items: Sequence[object]) -> list[str]:
+    return [f"… and {len(items) - MOST} more"] if len(items) > MOST else []
 
 
 def _code(char: str) -> str:

@@ -1,12 +1,20 @@
+import io
+import json
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.study import mistakes
 
 from flashcrowd import catalogue
-from flashcrowd.errors import StudyError, is_plain
-from flashcrowd.study import Study
+from flashcrowd.cli import options
+from flashcrowd.engines import refusal
+from flashcrowd.errors import PlanRejected, Problem, StudyError, is_plain
+from flashcrowd.plan.plan import Plan
+from flashcrowd.study import Study, toml
 from flashcrowd.study.read import parse_document
 
 
@@ -216,3 +224,47 @@ def test_a_study_that_ships_is_offered_by_its_name(tmp_path: Path) -> None:
     assert "--template" not in str(found.value)
     with pytest.raises(StudyError, match=r"set .report.headline. in the study file"):
         Study.load(catalogue.STUDIES / "latency.toml", set={"report.headline": ["ping"]})
+
+
+def _unknown_tables() -> None:
+    Study.from_dict({**mistakes.study(), **{f"stuff{at}": {"a": 1} for at in range(12_000)}})
+
+
+def _sweep_values() -> None:
+    values = [f"{at} apples" for at in range(1_000)]
+    Study.from_dict({**mistakes.study(), "sweep": [{"network.rtt": values}]})
+
+
+def _plan() -> None:
+    Plan.from_json(json.dumps({f"stuff{at}": at for at in range(12_000)}))
+
+
+def _engine() -> None:
+    plan = Study.from_dict(mistakes.study()).points()[0].plan().to_json()
+    refusal.check_for(plan, "no engine", lambda _: (f"stuff {at}" for at in range(12_000)))
+
+
+@pytest.mark.parametrize("given", [_unknown_tables, _sweep_values, _plan, _engine])
+def test_of_a_long_list_of_mistakes_the_first_are_shown(given: Callable[[], None]):
+    with pytest.raises((StudyError, PlanRejected)) as caught:
+        given()
+    said = [str(caught.value)]
+    if isinstance(caught.value, StudyError):
+        assert f"{len(caught.value.problems)} problems" in said[0]
+        page = io.StringIO()
+        Console(file=page, width=200).print(caught.value)
+        said.append(page.getvalue())
+    for text in said:
+        assert len(text.splitlines()) <= 110
+        assert re.search(r"… and \d+ more\n?$", text)
+
+
+def test_of_a_long_list_of_doubts_the_first_are_shown(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "study.toml"
+    path.write_text(toml.toml_of(mistakes.study()))
+    doubts = [Problem(f"stuff{at}", "1", "few would want this") for at in range(12_000)]
+    monkeypatch.setattr(Study, "warnings", lambda _: doubts)
+    options.load(path, [])
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 21
+    assert said[-1] == "warning: … and 11980 more"

@@ -33,7 +33,7 @@ impl Outcome {
     pub fn at_horizon(unfinished: &[String]) -> Outcome {
         match unfinished {
             [] => Outcome::Completed,
-            lines => Outcome::Horizon(lines.join("; ")),
+            lines => Outcome::Horizon(joined(lines)),
         }
     }
 
@@ -48,7 +48,7 @@ impl Outcome {
             Outcome::Horizon(reason) => lines.push(format!("cut off in time: {reason}")),
             _ => {}
         }
-        Outcome::Undelivered(lines.join("; "))
+        Outcome::Undelivered(joined(&lines))
     }
 
     /// Name and reason, as the table `run` has them.
@@ -60,6 +60,16 @@ impl Outcome {
             Outcome::Stopped(reason) => ("stopped", reason),
             Outcome::Undelivered(reason) => ("undelivered", reason),
         }
+    }
+}
+
+/// Lines that a reason has of a long list.
+const MOST: usize = 20;
+
+fn joined(lines: &[String]) -> String {
+    match lines.len().saturating_sub(MOST) {
+        0 => lines.join("; "),
+        more => format!("{}; … and {more} more", lines[..MOST].join("; ")),
     }
 }
 
@@ -81,4 +91,21 @@ pub fn lost(
     let first = each.next()?;
     let count = 1 + each.count();
     Some(format!("{whose}: {count} of {total} {what} lost the connection, the first ({first})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_the_first_of_a_long_list() {
+        let lines = |count: usize| (0..count).map(|flow| format!("flow {flow}")).collect();
+        for (count, ends) in [(20, "flow 18; flow 19"), (12_000, "flow 19; … and 11980 more")] {
+            let lines: Vec<String> = lines(count);
+            let cut = Outcome::at_horizon(&lines);
+            assert!(cut.words().1.ends_with(ends), "{}", cut.words().1);
+            let undelivered = Outcome::Completed.with_undelivered(lines);
+            assert!(undelivered.words().1.ends_with(ends), "{}", undelivered.words().1);
+        }
+    }
 }

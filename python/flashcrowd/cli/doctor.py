@@ -18,6 +18,7 @@ from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
 from flashcrowd.engines import registry
+from flashcrowd.errors import first
 from flashcrowd.study.need import available_memory, problem, study_need
 
 LACKING = 2
@@ -65,7 +66,7 @@ def doctor(
             problems[f"{found.path}: {found.value}; {found.allowed}; {found.hint}"] = None
     if problems:
         print(f"\n{study} cannot be emulated here:")
-        for said in problems:
+        for said in first([*problems]):
             print(f"  {said}")
         return LACKING
     print(f"\n{study} can be emulated here.")

@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 
 from flashcrowd.cli.values import assignments, often, whole
 from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
-from flashcrowd.errors import warning
+from flashcrowd.errors import first, warning
 from flashcrowd.study import Study
 from flashcrowd.study.read import at_hand
 
@@ -94,6 +94,6 @@ def load(
             file=sys.stderr,
         )
     loaded = Study.load(own, set=assignments(settings), repeats=repeats, seed=seed)
-    for doubt in loaded.warnings():
-        print(f"warning: {warning(doubt)}", file=sys.stderr)
+    for said in first([*map(warning, loaded.warnings())]):
+        print(f"warning: {said}", file=sys.stderr)
     return loaded

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.errors import PlanRejected
+from flashcrowd.errors import PlanRejected, first
 from flashcrowd.plan.place import in_study
 
 
@@ -39,5 +39,5 @@ def check_for(
     check(plan_json)
     plan = json.loads(plan_json)
     if found := list(problems(plan)):
-        raise PlanRejected(f"{title}:\n  " + "\n  ".join(found))
+        raise PlanRejected("\n  ".join([f"{title}:", *first(found)]))
     return plan

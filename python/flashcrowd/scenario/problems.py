@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of, visible
+from flashcrowd.errors import MISSING, MOST, Problem, did_you_mean, one_of, visible
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.keys import keys_at, meaning, plain_key
 from flashcrowd.units import UnitError
@@ -44,9 +44,12 @@ _CONSEQUENCE = "default_factory_not_called"
 
 
 def problems_of(error: ValidationError, model: type[BaseModel], given: Any) -> list[Problem]:
-    """What a `ValidationError` of `model` found in the document `given`."""
-    items = (dict(item) for item in error.errors(include_url=False))
-    return [_problem(item, model, given) for item in items if item["type"] != _CONSEQUENCE]
+    """What a `ValidationError` of `model` found in the document `given`.
+
+    To find the nearest key takes a millisecond: this is for those that are shown of a long list.
+    """
+    items = [dict(it) for it in error.errors(include_url=False) if it["type"] != _CONSEQUENCE]
+    return [_problem(item, model, given, at < MOST) for at, item in enumerate(items)]
 
 
 def shown(value: Any) -> str:
@@ -64,7 +67,7 @@ def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
     return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
 
 
-def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Problem:
+def _problem(item: dict[str, Any], model: type[BaseModel], given: Any, hinted: bool) -> Problem:
     kind: str = item["type"]
     context: dict[str, Any] = item.get("ctx", {})
     place = _place(item["loc"], given, missing=kind == "missing")
@@ -80,7 +83,9 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
         return Problem(path, MISSING, allowed, meaning(model, place))
     if kind == "extra_forbidden":
         keys = keys_at(model, place[:-1], given)
-        hint = _one_level_below(model, place, given) or did_you_mean(str(place[-1]), keys)
+        hint = ""
+        if hinted:
+            hint = _one_level_below(model, place, given) or did_you_mean(str(place[-1]), keys)
         return Problem(path, value, f"no such key here; {one_of(keys, 40)}", hint)
     if kind == "literal_error":
         return _choice(path, value, context["expected"])

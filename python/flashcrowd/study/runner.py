@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from flashcrowd.engines import Engine, registry
-from flashcrowd.errors import warning
+from flashcrowd.errors import first, warning
 from flashcrowd.plan.digest import digest
 from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run
@@ -58,8 +58,8 @@ def run(
     loaded = study if isinstance(study, Study) else Study.load(study)
     if jobs is not None and (type(jobs) is not int or jobs < 1):
         raise ValueError(f"jobs: {jobs}; a whole number of at least 1 is needed")
-    for doubt in loaded.warnings():
-        warnings.warn(warning(doubt), stacklevel=3)
+    for said in first([*map(warning, loaded.warnings())]):
+        warnings.warn(said, stacklevel=3)
     path = Path(out) if out is not None else default_folder(loaded)
     chosen = registry.engine(engine) if isinstance(engine, str) else engine
     campaign = prepare(loaded, chosen)
