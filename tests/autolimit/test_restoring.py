@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -369,6 +370,45 @@ def test_a_client_that_keeps_no_limit_is_watched_only() -> None:
         session.on_said(second * SECOND, turn(world, world.memory, order, False), order)  # pyright: ignore[reportArgumentType]
         order = session.order(second * SECOND)
     assert world.limit == 500_001
+
+
+class Maker(World):
+    """A client that makes other limits of those that it is given."""
+
+    def __init__(self, limit: int, makes: Callable[[int], int]) -> None:
+        super().__init__(limit)
+        self.makes = makes
+
+    def _take(self, limit: int | None) -> None:
+        made = None if limit is None else self.makes(limit)
+        self.restored.add(made)
+        super()._take(made)
+
+
+@pytest.mark.parametrize(
+    ("makes", "left"),
+    [
+        pytest.param(lambda limit: max(limit, 64_123), 500_001, id="clamps"),
+        pytest.param(lambda limit: limit // 10_007 * 10_007 or 10_007, 490_343, id="rounds"),
+        pytest.param(lambda limit: limit // 2 + 3, 250_003, id="halves"),
+    ],
+)
+def test_a_client_that_makes_other_limits_is_not_its_user(
+    makes: Callable[[int], int], left: int
+) -> None:
+    world = Maker(500_001, makes)
+    session = played(world, 120)
+    assert session.remarks == [
+        "the client does not keep the limits that it is given: only watching"
+    ]
+    assert session.owner.user.limit == 500_001
+    assert world.limit == left
+    loop: Any = None
+    voice = Said()
+    client: Any = world
+    ended = _End(client, world.memory, session, loop).come(voice, None)
+    assert ended == (0 if left == 500_001 else 1)
+    assert world.limit == left
 
 
 def test_a_limit_that_somebody_else_sets_again_and_again_is_left_to_him() -> None:

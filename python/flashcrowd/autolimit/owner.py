@@ -2,7 +2,8 @@
 
 A limit that we ordered is never the user's, whenever it is seen: a client may take a second for it,
 a proxy may hold a write up, and a client that lost its power comes back with an old one. Nor is the
-one with which a client was started again: that is what it had saved, perhaps long before.
+one with which a client was started again: that is what it had saved, perhaps long before. Nor is
+the one that a client has right after it answered an order: it rounds, or has a least limit.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Owner:
         ours: limits that were ordered, each once, the last one last.
         obeyed: whether the client follows orders.
         disputed: whether something else sets limits again and again.
-        stale: the limit with which the client was started again, as long as it has that.
+        stale: the limit with which the client was started again, or that it made of an order, as
+            long as it has that.
+        hopeless: whether the client makes another limit of the user's, too.
         remarks: what a person should know, oldest first; the reader takes them out.
     """
 
@@ -54,7 +57,7 @@ class Owner:
         """
         self.user = self.began = setting
         self.ours = list(ours)
-        self.obeyed, self.disputed = True, False
+        self.obeyed, self.disputed, self.hopeless = True, False, False
         self.stale: list[int | None] = []
         self.remarks: list[str] = []
         self._ordered: tuple[int | None, int] | None = None
@@ -75,6 +78,17 @@ class Owner:
         self._ordered = (self.user.limit if limit is None else limit, now)
         if limit is None:
             self._given.append((self.user.limit, now, answered))
+
+    def made(self, limit: int | None, before: int | None) -> None:
+        """The client has this right after it answered an order, and had the other one before."""
+        ordered = None if self._ordered is None else self._ordered[0]
+        known = (ordered, before, self.user.limit, *self.ours, *(it[0] for it in self._given))
+        if limit is None or limit in known:
+            return
+        self.stale = [limit]
+        if ordered == self.user.limit:
+            self.hopeless, self._misses = True, STUBBORN
+        self._miss()
 
     def free(self, now: int) -> bool:
         """Whether there may be another order: the last one was followed, or its time is over."""

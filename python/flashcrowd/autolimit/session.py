@@ -145,6 +145,7 @@ class Session:
             self.owner.reloaded(reading.setting.limit)
         if order is not None and said.done:
             self.owner.told(now, order.limit, True)
+            self.owner.made(reading.setting.limit, order.seen)
         self.owner.saw(now, reading.setting)
         self._take(now, reading)
 
@@ -212,7 +213,9 @@ class Session:
     def order(self, now: int) -> Order | None:
         """What the client is to be told now, if anything; from here on it may stand there."""
         seen, user = self._reading.setting.limit, self.owner.user
-        if not self.active or self.owner.disputed or not self.owner.free(now):
+        if not self.active or self.owner.disputed or self.owner.hopeless:
+            return None
+        if not self.owner.free(now):
             return None
         wanted = self._ours()
         if seen == (user.limit if wanted is None else wanted):
