@@ -83,6 +83,18 @@ def test_a_host_that_is_none_is_refused(tmp_path: Path, host: str, status: int) 
         assert rest(connection).startswith(f"HTTP/1.1 {status} ".encode())
 
 
+@pytest.mark.parametrize(
+    ("version", "status"), [("1.0", 200), ("1.1", 200), ("1.2", 400), ("2.0", 400), ("0.9", 400)]
+)
+def test_a_version_that_is_not_spoken_is_refused(tmp_path: Path, version: str, status: int) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with served(tmp_path) as server, socket.create_connection(server.at, 60) as connection:
+        connection.sendall(
+            f"GET /file HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        )
+        assert f" {status} ".encode() in rest(connection).split(b"\r\n")[0]
+
+
 @pytest.mark.parametrize("seconds", [-(10**10), -1, 0, 2_000_000_000_000, 253_402_300_800])
 def test_a_file_of_any_date_is_served(seconds: int) -> None:
     # Other file systems do not keep such dates.
