@@ -372,6 +372,34 @@ def test_a_client_that_keeps_no_limit_is_watched_only() -> None:
     assert world.limit == 500_001
 
 
+def test_a_client_that_uploads_nothing_any_more_keeps_its_limit() -> None:
+    """Whoever makes others wait: it is not this upload, and the next peer begins with the limit."""
+    world = World(500_001)
+    world.memory = Volatile()
+    session = Session(0, world.read(), control="autolimit", reflectors=1, rounded=world.rounded)
+    limits: list[int | None] = []
+    for second in range(240):
+        world.wait(1.0)
+        carried = min(world.limit or 0, 10**6) if second < 120 else 0
+        world.uploaded += carried
+        now = second * SECOND
+        for probe in range(3):
+            while session.probe(now + probe * SECOND // 3) is not None:
+                others = 40 + 60 * (second % 5) if second >= 120 else probe
+                waits = 150 if carried > 57_000 else others
+                session.on_answer(now + probe * SECOND // 3, 0, (20 + waits) * 10**6)
+        order = session.order(now + SECOND - 1)
+        client: Any = world
+        said = turn(client, world.memory, order, torrents=False)
+        session.on_said(now + SECOND - 1, said, order)
+        limits.append(world.limit)
+    assert session.status().up == 0
+    found = limits[125]
+    assert found is not None
+    assert 20_000 < found < 500_000
+    assert set(limits[125:]) == {found}
+
+
 class Maker(World):
     """A client that makes other limits of those that it is given."""
 

@@ -117,7 +117,7 @@ class Session:
         self._mute_since: int | None = None
         self._mute = False
         # Nothing to upload harms nobody, and the next peer is not to begin with a few kB/s.
-        self._idle = waits and self._blind
+        self._idle = self._waits = waits and self._blind
         self._started = False
         self._take(now, reading)
 
@@ -292,8 +292,18 @@ class Session:
 
     def _wanted(self) -> int | None:
         bps = None if self._idle else self._control.limit_bps
+        if bps is not None and self._rests:
+            # It is not the upload that makes others wait: a lower limit would change nothing.
+            limit = _bps(self._reading.setting.limit)
+            bps = None if limit is None else max(bps, limit)
         wanted = _least(self._ceiling, None if bps is None else max(bps // 8, 1))
         return None if wanted is None else min(wanted, MOST)
+
+    @property
+    def _rests(self) -> bool:
+        """Whether the client uploads nothing at present."""
+        up, _ = self._rates()
+        return self._waits and up is not None and up < LEAST
 
     def _take(self, now: int, reading: Reading) -> None:
         if self._counted and (
