@@ -9,6 +9,7 @@ mod host;
 #[allow(dead_code)]
 mod world;
 
+mod heavy;
 mod lockstep;
 mod theirs;
 mod traces;
