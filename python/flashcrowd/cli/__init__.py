@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from flashcrowd import systems, terminal
+from flashcrowd.cli import wrong_use
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
 from flashcrowd.errors import FAILED, StudyError, Unusable, limit, refused
 from flashcrowd.extras import remedy
@@ -91,13 +92,12 @@ def _status(arguments: Sequence[str] | None) -> int:
         name = next(iter(sys.argv[1:] if arguments is None else arguments), "")
         if name in systems.COMMANDS:
             systems.required(f"flashcrowd {name}", systems.COMMANDS[name])
-        result = app(arguments, exit_on_error=False)
+        result = app(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except CycloptsError:
-        return 2  # It is printed already. Of itself cyclopts 4 exits with 1 here, and 5 with 2.
+    except CycloptsError as error:
+        return _wrong(wrong_use.told(error, app))
     except StudyError as error:
-        terminal.console(stderr=True, soft_wrap=True).print(error)
-        return 2
+        return _wrong(error)
     except Unusable as error:
         print(error, file=sys.stderr)
         return 2
@@ -127,6 +127,11 @@ def _status(arguments: Sequence[str] | None) -> int:
         print(refused(error), file=sys.stderr)
         return FAILED
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def _wrong(error: StudyError) -> int:
+    terminal.console(stderr=True, soft_wrap=True).print(error)
+    return 2
 
 
 def _interrupted() -> int:

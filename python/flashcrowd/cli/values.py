@@ -18,7 +18,7 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     """A whole number as it stands: 1.5 is none, and nothing is rounded."""
     text = tokens[0].value.strip()
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
-        raise ValueError(f'a whole number is needed, not "{text}"')
+        raise ValueError("a whole number")
     return int(text)
 
 
