@@ -115,9 +115,14 @@ def test_a_list_names_files_and_their_digests(here: Path, capsys, monkeypatch):
         ("http://host/a b.iso\n", "list, line 1: 'http://host/a b.iso': is no address"),
         ("http://host/a 123\n", "did you mean 'http://host/a%20123' ?"),
         ("# nothing\n", "list: has no address in it"),
-        ("0" * 64 + "  a.iso\n", "list, line 1: begins with a digest, as lists of sha256sum do; "),
-        ("# sums\n" + "0" * 32 + " *a.iso\n", "list, line 2: begins with a digest"),
-        ("SHA256 (a.iso) = " + "0" * 64, "comes first: https://host/path/NAME DIGEST"),
+        ("0" * 64 + "  a.iso\n", "list, line 1: a.iso: has no address; name its folder: --base"),
+        ("SHA256 (a.iso) = " + "0" * 64, "or give --from the address of the list"),
+        ("# sums\n" + "0" * 32 + " *a.iso\n", "list, line 2: has a digest of another kind"),
+        ("0" * 128 + "  a.iso\n", "only SHA-256 is known, as sha256sum makes it"),
+        ("SHA3-256 (a.iso) = " + "0" * 64, "has a digest of another kind"),
+        ("0" * 64 + "  ../a.iso\n", "../a.iso: is no name of a file beside the list"),
+        ("0" * 64 + " */etc/a\n", "/etc/a: is no name of a file beside the list"),
+        ("\\" + "0" * 64 + "  a\\nb\n", "is no name of a file beside the list"),
         ('<?xml version="1.0"?>', "is no address; one is like"),
         ("\udcff", "list: is no text in UTF-8"),
         (None, "list: No such file or directory"),
@@ -130,6 +135,47 @@ def test_a_list_that_cannot_be_is_one_line_and_status_2(text, line, here: Path, 
     err = capsys.readouterr().err
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_a_list_of_digests_names_the_files_beside_it(here: Path, capsys):
+    good, bad = hashlib.sha256(DATA).hexdigest(), "0" * 64
+    text = f"{good}  a\n{good.upper()} *./sub/b c\nSHA256 (d) = {good}\n{bad}  e\n"
+    paths = ["/dir/a", "/dir/sub/b%20c", "/dir/d", "/dir/e"]
+    with serving(Behaviour(data=text.encode())) as sums, serving(Behaviour(data=DATA)) as server:
+        # The list is at one server here, and the files are at another.
+        base = at(server, "dir")
+        assert status("--from", at(sums, "SHA256SUMS"), "--base", base, "--tries", "1") == 1
+        assert "e: has the SHA-256" in capsys.readouterr().err
+        assert sorted(it.name for it in here.iterdir() if it.name[0] in "abcd") == ["a", "b c", "d"]
+        assert {path for _, path, _ in server.does.seen if "?" not in path} == set(paths)
+        for name in ("a", "b c", "d"):
+            Path(name).unlink()
+        Path("SHA256SUMS").write_text(f"{good}  a\n")
+        assert status("-i", "SHA256SUMS", "--base", f"{base}/", "-q") == 0
+        assert Path("a").read_bytes() == DATA
+        seen = len(server.does.seen)
+        assert status("--base", base, at(server, "a")) == 2
+        assert "--base: is for the files of a list" in capsys.readouterr().err
+        assert len(server.does.seen) == seen
+
+
+def test_the_names_of_a_list_are_beside_its_address(here: Path):
+    text = f"{'A' * 64}  a.iso\n"
+    beside = read_list(text, "list", "https://me@mirror:8443/dir/SHA256SUMS?x=/y")
+    assert beside == [("https://me@mirror:8443/dir/a.iso", "A" * 64)]
+
+
+def test_a_list_at_an_address_is_fetched_first(here: Path, capsys):
+    with serving(Behaviour(data=DATA)) as server:
+        listed = f"{at(server, 'a')}\n".encode()
+        with serving(Behaviour(data=listed)) as lists:
+            assert status("--from", at(lists, "list"), "-q") == 0
+        assert Path("a").read_bytes() == DATA
+        assert status("--from", at(server, "list"), "-q") == 2
+        assert "is no text in UTF-8" in capsys.readouterr().err
+        with serving(Behaviour(statuses=[404], head=404)) as lists:
+            assert status("--from", at(lists, "list")) == 2
+            assert "list: is not there (404)" in capsys.readouterr().err
 
 
 def test_a_list_from_another_system_is_read():
@@ -155,8 +201,6 @@ def test_what_is_there_is_skipped_by_wish_and_checked_if_its_digest_is_known(her
         assert "; --overwrite fetches it anew\n" in capsys.readouterr().err
         assert status("-i", "list", "--skip-existing", "--overwrite") == 0
     assert Path("a").read_bytes() == DATA
-    assert status("-i", "http://host/list") == 2
-    assert "--from http://host/list: is an address; fetch the list" in capsys.readouterr().err
 
 
 def test_the_same_command_again_is_done_where_the_digests_are_right(here: Path, capsys):

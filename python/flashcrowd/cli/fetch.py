@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
@@ -28,10 +29,17 @@ def fetch(
             name=["--from", "-i"],
             negative=(),
             allow_leading_hyphen=True,
-            help="A list: an address a line, and its SHA-256 behind it if you know it; - for "
-            "standard input. May be repeated.",
+            help="A list: an address a line, and its SHA-256 behind it if you know it; or a list "
+            "of sha256sum. A file, an address, or - for standard input. May be repeated.",
         ),
     ] = [],  # noqa: B006
+    base: Annotated[
+        str | None,
+        Parameter(
+            help="Where the files of a list of sha256sum are, as in https://host/folder/; if not "
+            "given, beside the list, if that has an address."
+        ),
+    ] = None,
     mirror: Annotated[
         list[str],
         Parameter(
@@ -115,7 +123,7 @@ def fetch(
     Exit status: 0 all files are there, 1 the server or the way to it failed, 2 the address, the
     target or this machine does not allow it, 130 after Ctrl-C. Of several failures, 1 counts first.
     """
-    from flashcrowd.download import FetchError, several
+    from flashcrowd.download import FetchError, Unusable, several
     from flashcrowd.download import fetch as fetch_file
 
     def one(each: Wanted, voice: Voice) -> Fetched:
@@ -134,9 +142,28 @@ def fetch(
             ca=ca,
         )
 
+    def list_at(url: str) -> bytes:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "list"
+            fetch_file(
+                url,
+                path,
+                progress=lambda far: _short_enough(far.length or far.done, url),
+                headers=fields,
+                tries=tries,
+                timeout_s=timeout,
+                ca=ca,
+            )
+            return path.read_bytes()
+
     try:
         fields = dict(_field(text) for text in header)
-        wanted = _wanted(urls, lists, output, directory, sha256, mirror)
+        entries: list[tuple[str, str | None]] = [(url, sha256) for url in _addresses(urls)]
+        for name in lists:
+            entries += _listed(name, base, list_at)
+        if base is not None and not lists:
+            raise Unusable("--base: is for the files of a list; give one with --from")
+        wanted = _wanted(entries, output, directory, sha256, mirror)
         if len(wanted) == 1 and not lists and not skip_existing:
             return _only(wanted[0], one, quiet, json)
     except FetchError as error:
@@ -196,9 +223,18 @@ def _said(outcome: Outcome) -> dict[str, Any]:
     return {**said, "path": path, "skipped": True}
 
 
+def _addresses(urls: Sequence[str]) -> Sequence[str]:
+    """The addresses of the command line, none of which is a file here."""
+    from flashcrowd.download import Unusable
+
+    for url in urls:
+        if "://" not in url and Path(url).is_file():
+            raise Unusable(f"{url}: is a file here, and no address; a list goes with --from {url}")
+    return urls
+
+
 def _wanted(
-    urls: Sequence[str],
-    lists: Sequence[str],
+    entries: Sequence[tuple[str, str | None]],
     output: Path | None,
     directory: Path | None,
     sha256: str | None,
@@ -212,12 +248,6 @@ def _wanted(
     from flashcrowd.download import Unusable
     from flashcrowd.download.wanted import Wanted, plan
 
-    for url in urls:
-        if "://" not in url and Path(url).is_file():
-            raise Unusable(f"{url}: is a file here, and no address; a list goes with --from {url}")
-    entries: list[tuple[str, str | None]] = [(url, sha256) for url in urls]
-    for name in lists:
-        entries += _listed(name)
     if not entries:
         raise Unusable("no address; give one like https://host/path/file, or a list with --from")
     alone = {"-o": output, "--sha256": sha256, "--mirror": mirrors or None}
@@ -246,27 +276,41 @@ def _make(folder: Path) -> None:
         raise Unusable(f"{folder}: cannot be made ({why}); name another folder with -d") from None
 
 
-def _listed(name: str) -> list[tuple[str, str | None]]:
-    """The entries of a list in a file, or on standard input."""
+def _listed(
+    name: str, base: str | None, list_at: Callable[[str], bytes]
+) -> list[tuple[str, str | None]]:
+    """The entries of a list in a file, at an address, or on standard input."""
     from flashcrowd.download import Unusable
+    from flashcrowd.download.address import clean
     from flashcrowd.download.wanted import MOST_LIST, read_list
 
-    shown = "standard input" if name == "-" else name
+    beside = name if "://" in name else ""
+    if base is not None:
+        beside = f"{base.rstrip('/')}/"
+    shown = "standard input" if name == "-" else clean(name) if "://" in name else name
     try:
-        if name == "-":
+        if "://" in name:
+            text = list_at(name)
+        elif name == "-":
             text = sys.stdin.buffer.read(MOST_LIST + 1)
         else:
             with Path(name).open("rb") as file:
                 text = file.read(MOST_LIST + 1)
-        if len(text) > MOST_LIST:
-            raise Unusable(f"{shown}: is longer than {MOST_LIST >> 20} MiB; split the list")
-        return read_list(text.decode("utf-8"), shown)
+        _short_enough(len(text), shown)
+        return read_list(text.decode("utf-8"), shown, beside)
     except OSError as error:
-        if "://" in name:
-            raise Unusable(f"--from {name}: is an address; fetch the list first") from None
         raise Unusable(f"{shown}: {error.strerror or error}; name a list of addresses") from None
     except UnicodeDecodeError:
         raise Unusable(f"{shown}: is no text in UTF-8; a list has one address a line") from None
+
+
+def _short_enough(length: int, name: str) -> None:
+    """Refuse a list that is too long."""
+    from flashcrowd.download import Unusable
+    from flashcrowd.download.wanted import MOST_LIST
+
+    if length > MOST_LIST:
+        raise Unusable(f"{name}: is longer than {MOST_LIST >> 20} MiB; split the list")
 
 
 def _field(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from flashcrowd.download.address import check, name_of
 from flashcrowd.download.errors import Unusable
@@ -14,8 +15,11 @@ MOST_LIST = 16 << 20
 """The longest list of addresses that is read, in bytes."""
 _BESIDE = ("", ".part", ".part.json", ".part.json.new")
 """Ends of the names of files that a download of a name makes."""
-_SUMS = re.compile(r"\s*\\?([0-9a-fA-F]{32,128}\s|(MD5|SHA\d+|BLAKE2\w+) \()")
-"""Beginnings of lines of md5sum and its kin, of both styles."""
+_SUM = re.compile(
+    r"(?P<escaped>\\?)(?:(?P<digest>[0-9a-fA-F]{32,128})[ \t]+\*?(?P<name>.+)"
+    r"|(?P<kind>[A-Z][A-Z0-9/-]+) \((?P<named>.+)\) = (?P<tagged>[0-9a-fA-F]{32,128}))"
+)
+"""A line of sha256sum or its kin, in both styles."""
 
 
 @dataclass(frozen=True)
@@ -33,28 +37,32 @@ class Wanted:
     sha256: str | None = None
 
 
-def read_list(text: str, name: str) -> list[tuple[str, str | None]]:
-    """The addresses of a list, each with the SHA-256 that stands behind it, if one does.
+def read_list(text: str, name: str, base: str = "") -> list[tuple[str, str | None]]:
+    """The addresses of a list, each with its SHA-256, if the list has it.
 
-    One address a line; empty lines, and those that begin with #, are left out.
+    One address a line, and its SHA-256 behind it; or lines of sha256sum, with names of files in the
+    folder `base`. Empty lines, and those that begin with #, are left out.
 
     Args:
         text: the list.
         name: of the list, for messages.
+        base: the address of any file in that folder, or of the folder with a slash at its end;
+            empty if it is not known.
 
     Raises:
-        Unusable: a line is no address.
+        Unusable: a line is neither.
     """
     entries: list[tuple[str, str | None]] = []
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if _SUMS.match(line):
-            raise Unusable(
-                f"{name}, line {number}: begins with a digest, as lists of sha256sum do; the "
-                "address comes first: https://host/path/NAME DIGEST"
-            )
+        if (sum_of := _SUM.fullmatch(line.strip())) is not None:
+            try:
+                entries.append(_beside(sum_of, base))
+            except Unusable as error:
+                raise Unusable(f"{name}, line {number}: {error}") from None
+            continue
         digest = words.pop() if re.fullmatch(r"[0-9a-fA-F]{64}", words[-1]) else None
         try:
             check(" ".join(words))
@@ -64,6 +72,25 @@ def read_list(text: str, name: str) -> list[tuple[str, str | None]]:
     if not entries:
         raise Unusable(f"{name}: has no address in it; one a line is like https://host/path/file")
     return entries
+
+
+def _beside(line: re.Match[str], base: str) -> tuple[str, str]:
+    """The address and the digest of a line of sha256sum."""
+    digest = line["digest"] or line["tagged"]
+    file = (line["name"] or line["named"]).removeprefix("./")
+    if len(digest) != 64 or line["kind"] not in (None, "SHA256"):
+        raise Unusable("has a digest of another kind; only SHA-256 is known, as sha256sum makes it")
+    if line["escaped"] or file.startswith("/") or ".." in file.split("/") or "://" in file:
+        raise Unusable(f"{file}: is no name of a file beside the list or in a folder there")
+    if not base:
+        raise Unusable(
+            f"{file}: has no address; name its folder: --base https://host/folder/ , or give "
+            "--from the address of the list"
+        )
+    check(base)
+    folder = urlsplit(base)
+    path = f"{folder.path.rpartition('/')[0]}/{quote(file)}"
+    return urlunsplit((folder.scheme, folder.netloc, path, "", "")), digest
 
 
 def plan(entries: Iterable[tuple[str, str | None]], folder: Path) -> list[Wanted]:
