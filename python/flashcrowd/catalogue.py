@@ -45,6 +45,8 @@ _SENTENCES = {
 }
 """Of stacks and uTP configurations: their values ship, a sentence about them does not."""
 
+_WORKLOADS: tuple[type[BaseModel], ...] = typing.get_args(typing.get_args(Workload)[0])
+
 _CLIENTS = {
     "mainline-4.0.2": "BitTorrent mainline of March 2005, the client of rao2010.",
     "modern": "libtorrent's choker and request queue on mainline's other rules.",
@@ -65,12 +67,16 @@ class Kind:
         where: which key of a study names one.
         entries: name to sentence.
         settings: name to the settings that it stands for, where it stands for some.
+        tables: those that the names choose, where they choose tables.
+        default: the key whose default is one of them; empty if none is.
     """
 
     name: str
     where: str
     entries: Callable[[], Entries]
     settings: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+    tables: tuple[type[BaseModel], ...] = ()
+    default: str = ""
 
 
 def _lines() -> Entries:
@@ -111,11 +117,6 @@ def _tables(tables: Iterable[type[BaseModel]]) -> Callable[[], Entries]:
     return lambda: {kind_of(table): first_sentence(table.__doc__) for table in tables}
 
 
-def _workloads() -> Entries:
-    members = typing.get_args(typing.get_args(Workload)[0])
-    return {kind_of(table): first_sentence(table.__doc__) for table in members}
-
-
 def _measures() -> Entries:
     said = descriptions(Measures)
     return {name: first_sentence(said.get(name)) for name in Measures.model_fields}
@@ -154,21 +155,25 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("lines", "access of a group", _lines, lambda: LINES),
-        Kind("workloads", "kind of a workload", _workloads),
+        Kind("workloads", "kind of a workload", _tables(_WORKLOADS), tables=_WORKLOADS),
         Kind(
             "clients", "profile of a population",
             _shipped(shipped.profiles, _CLIENTS), shipped.profiles,
+            default="workloads.NAME.populations.NAME.profile",
         ),
         Kind(
             "stacks", "stack of hosts, transport of a workload",
-            _shipped(shipped.stacks), shipped.stacks,
+            _shipped(shipped.stacks), shipped.stacks, default="network.stack",
         ),
         Kind("utp", "transport of a workload", _shipped(shipped.utps), shipped.utps),
         Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),
         Kind("upload-controllers", "upload_control of a population", _upload_controllers),
-        Kind("policies", "policy of an origin", _tables(POLICIES)),
-        Kind("disks", "disk of an origin", _tables(DISKS)),
-        Kind("queues", "queue of a link, up_queue and down_queue of a line", _queues),
+        Kind("policies", "policy of an origin", _tables(POLICIES), tables=POLICIES),
+        Kind("disks", "disk of an origin", _tables(DISKS), tables=DISKS),
+        Kind(
+            "queues", "queue of a link, up_queue and down_queue of a line", _queues,
+            tables=tuple(TABLES.values()),
+        ),
         Kind("measures", "keys of measures", _measures),
         Kind("series", "keys of measures.series", _variants("Sampled")),
         Kind("templates", "flashcrowd init --template", _templates),

@@ -20,6 +20,7 @@ from flashcrowd.scenario.queue import DISCIPLINES
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.study import Study
 from flashcrowd.study.brief import brief
+from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, every_key, find
 from flashcrowd.study.template import TEMPLATES, names
 
@@ -235,6 +236,7 @@ def test_explain_tells_all_there_is_to_know(capsys: Any):
         ("network.rt", 'did you mean "network.rtt"?'),
         ("workloads.swarm.pice", 'did you mean "workloads.NAME.piece"?'),
         ("xyzzy", "no such key"),
+        ("pipeline.depth", "`flashcrowd explain pipeline depth` searches for the words"),
     ],
 )
 def test_a_key_that_is_none_is_told_with_the_nearest(capsys: Any, key: str, said: str):
@@ -242,6 +244,94 @@ def test_a_key_that_is_none_is_told_with_the_nearest(capsys: Any, key: str, said
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("pipeline", "requests.backlog"),
+        ("keep more requests in the pipeline", "requests.backlog"),
+        ("request queue", "requests.max_queue"),
+        ("outstanding requests", "requests.backlog"),
+        ("unchoke slots", "choker.slots"),
+        ("choking", "choker"),
+        ("half-open", "connections.max_initiate"),
+        ("half open connections", "connections.max_initiate"),
+        ("in order", "picker.order"),
+        ("sequential", "picker.order"),
+        ("streaming", "picker.order"),
+        ("endgame", "requests.end_game"),
+        ("optimistic unchoking", "choker.optimistic_rounds"),
+    ],
+)
+def test_words_of_people_lead_to_the_settings(words: str, key: str, capsys: Any):
+    assert status("explain", *words.split()) == 0
+    heading, _, *rows = capsys.readouterr().out.splitlines()
+    assert heading == f"{words}: nothing is called so. A search found:"
+    assert f"profiles.NAME.{key}" in [row.split("  ")[0] for row in rows[:4]]
+
+
+def test_a_search_that_finds_much_says_how_much_more_there_is(capsys: Any):
+    assert status("explain", "upload", "limit") == 0
+    assert "more: another word narrows the search" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "programs", "here"),
+    [
+        ("max_out_request_queue", "libtorrent", "profiles.NAME.requests.backlog.max"),
+        ("unchoke_slots_limit", "libtorrent", "profiles.NAME.choker.slots"),
+        ("sequential_download", "libtorrent", "profiles.NAME.picker.order"),
+        ("utp_target_delay", "libtorrent", "utp.NAME.ledbat.target"),
+        ("request_queue_size", "qbittorrent", "profiles.NAME.requests.backlog"),
+        ("peer_turnover", "libtorrent and qbittorrent", "profiles.NAME.connections.turnover_share"),
+        ("bt-max-peers", "aria2", "profiles.NAME.connections.max_connections"),
+        ("upload_rate_limit", "libtorrent", "a population's `upload`"),
+        ("enable_dht", "libtorrent", "not modelled (DHT: "),
+    ],
+)
+def test_the_setting_of_a_client_leads_to_the_key(name: str, programs: str, here: str, capsys: Any):
+    assert status("explain", name) == 0
+    heading, row, *rest = capsys.readouterr().out.splitlines()
+    assert heading == f"{name} (a setting of {programs})"
+    assert row.startswith(f"  here     {here}")
+    assert (here in rest) == here.startswith(("profiles.", "utp."))
+
+
+def test_every_key_that_is_named_beside_the_setting_of_a_client_is_one():
+    for it in counterparts():
+        assert not it.key or [key.text for key in find(it.key)] == [it.key] * len(find(it.key))
+        assert find(it.key) if it.key else it.said, it.name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_name_that_is_listed_is_explained(kind: str, capsys: Any):
+    for name, sentence in KINDS[kind].entries().items():
+        assert status("explain", name) == 0
+        out = capsys.readouterr().out
+        assert f"{name} ({kind}: {KINDS[kind].where})\n" in out
+        assert sentence in out
+
+
+def test_a_name_says_what_differs_from_the_default(capsys: Any):
+    assert status("explain", "libtorrent") == 0
+    out = capsys.readouterr().out
+    assert 'not as "mainline-4.0.2" announce.' in out
+    assert "  choker.slots = 8\n" in out
+    assert "\n  all                     flashcrowd list clients libtorrent\n" in out
+    assert "nagle = " not in out  # as in the default
+    assert status("explain", "Mainline-4.0.2") == 0
+    assert "default  of workloads.NAME.populations.NAME.profile" in capsys.readouterr().out
+    assert status("explain", "codel") == 0
+    assert 'target = "5 ms"' in capsys.readouterr().out
+
+
+def test_a_key_says_what_each_shipped_table_has_there(capsys: Any):
+    assert status("explain", "choker.slots") == 0
+    out = capsys.readouterr().out
+    assert "  shipped  8  libtorrent, " in out
+    assert '"mainline-by-rate"  mainline-4.0.2' in out
+    assert "unchoke_slots_limit (libtorrent), max_uploads (qbittorrent), " in out
 
 
 def test_kinds_that_have_the_same_key_are_told_apart(capsys: Any):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from flashcrowd.study.explain import Key, find, suggestions
+from flashcrowd.catalogue import KINDS, Kind, kind_of
+from flashcrowd.scenario import paths
+from flashcrowd.study.counterparts import counterparts
+from flashcrowd.study.explain import Key, find, suggestions, written
+from flashcrowd.study.search import search
 
 MOST = 12
-"""So many keys are explained in full; more are listed."""
-
+"""A search shows so many, and a name so many values that are not compared with others."""
 
 LISTS = {
     "access": "lines",
@@ -29,33 +33,137 @@ LISTS = {
 def explain(
     key: Annotated[
         str,
-        Parameter(help="Dotted path of a key, as in network.rtt; its end is enough, as in choker."),
+        Parameter(
+            help="Dotted path of a key, as in network.rtt; its end is enough, as in choker. Or a "
+            "name, as in libtorrent or codel; a setting of a real client; or words."
+        ),
     ],
+    /,
+    *words: Annotated[str, Parameter(help="More words to search for.")],
 ) -> int:
     """Say what a key of a study means: what is allowed, the default, an example.
 
-    Names of your own may be left out: network.groups.access is the access of any group.
+    Names of your own may be left out: network.groups.access is the access of any group. A name
+    from `flashcrowd list` is described by its settings. Other words are searched for.
 
-    Exit status: 0, or 2 if there is no such key.
+    Exit status: 0, or 2 if nothing is found.
     """
-    found = find(key)
-    if not found:
-        near = suggestions(key)
-        hint = f'; did you mean "{near}"?' if near else ""
-        print(f"{key}: no such key of a study{hint}", file=sys.stderr)
+    asked = " ".join([key, *words])
+    parts = [*_of_key(asked), *_of_names(asked), *_of_clients(asked)]
+    if not parts and (len(paths.parse(asked) or []) < 2 or words):
+        parts = _searched(asked)
+    if not parts:
+        print(_not_found(asked), file=sys.stderr)
         return 2
-    places = dict.fromkeys(one.text for one in found)
-    if len(places) > 1 and len(found) > 1:
-        wide = max(map(len, places))
-        for line in dict.fromkeys(f"{one.text:<{wide}}  {one.meaning}" for one in found):
-            print(line)
-        return 0
-    if len(found) > 1 and all(one.is_tag for one in found):
-        print(_kinds(found))
-        return 0
-    for number, one in enumerate(found):
-        print(("\n" if number else "") + _explained(one, several=len(found) > 1))
+    print("\n\n".join(parts))
     return 0
+
+
+def _of_key(path: str) -> list[str]:
+    found = find(path)
+    if not found:
+        return []
+    if len({one.text for one in found}) > 1:
+        return [_table(dict.fromkeys((one.text, one.meaning) for one in found))]
+    if len(found) > 1 and all(one.is_tag for one in found):
+        return [_kinds(found)]
+    return [_explained(one, several=len(found) > 1) for one in found]
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    rows = [*rows]
+    wide = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{wide}}  {text}".rstrip() for name, text in rows)
+
+
+def _of_names(name: str) -> list[str]:
+    """What has this name in each list of `flashcrowd list`, and a list that is called so."""
+    parts = []
+    for kind in KINDS.values():
+        if kind.name == name:
+            rows = [("names", ", ".join(kind.entries())), ("all", f"flashcrowd list {kind.name}")]
+            parts.append(_rows(f"{kind.name} ({kind.where})", rows))
+        called = next((it for it in kind.entries() if it.lower() == name.lower()), None)
+        if called is not None:
+            parts.append(_named(kind, called))
+    return parts
+
+
+def _named(kind: Kind, name: str) -> str:
+    rows = [("meaning", kind.entries()[name])]
+    table = next((it for it in kind.tables if kind_of(it) == name), None)
+    if table is not None:
+        keys = [Key((it,), table, it) for it in table.model_fields if it != "kind"]
+        rows += _labelled("keys", (f"{it.text} = {it.default}" for it in keys))
+    settings = _flat(kind.settings().get(name, {}))
+    usual = find(kind.default)[0].default.strip('"') if kind.default else ""
+    if usual == name:
+        rows.append(("default", f"of {kind.default}"))
+    elif usual:
+        others = _flat(kind.settings()[usual])
+        own = {key: it for key, it in settings.items() if others.get(key) != it}
+        rows += _labelled(f'not as "{usual}"', (f"{key} = {it}" for key, it in own.items()))
+    elif len(settings) <= MOST:
+        rows += _labelled("values", (f"{key} = {it}" for key, it in settings.items()))
+    if settings:
+        rows.append(("all", f"flashcrowd list {kind.name} {shlex.quote(name)}"))
+    return _rows(f"{name} ({kind.name}: {kind.where})", rows)
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """The values of a table and of those in it, by path, as a study file has them."""
+    found: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{before}{key}.")
+        else:
+            found[before + key] = written(value)
+    return found
+
+
+def _of_clients(name: str) -> list[str]:
+    """The settings of real clients of this name."""
+    parts = []
+    called: dict[tuple[str, str], list[str]] = {}
+    for it in counterparts():
+        if it.name.lower() == name.lower():
+            called.setdefault((it.key, it.said), []).append(it.program)
+    for (key, said), programs in called.items():
+        heading = f"{name} (a setting of {' and '.join(programs)})"
+        rows = [("here", key or said)]
+        parts.append(_rows(heading, rows))
+        parts += _of_key(key) if key else []
+    return parts
+
+
+def _searched(words: str) -> list[str]:
+    found = search(words)
+    if not found:
+        return []
+    rows = [(it.text, it.about) for it in found[:MOST]]
+    heading = f"{words}: nothing is called so. A search found:"
+    more = len(found) - MOST
+    last = [f"{more} more: another word narrows the search"] if more > 0 else []
+    return [heading, _table(rows), *last]
+
+
+def _not_found(asked: str) -> str:
+    near = suggestions(asked)
+    hint = f'; did you mean "{near}"?' if near else ""
+    plain = " ".join(paths.parse(asked) or [])
+    if plain != asked and search(plain):
+        hint += f" `flashcrowd explain {shlex.join(plain.split())}` searches for the words."
+    return f"{asked}: no such key of a study, no such name, and no setting of a client{hint}"
+
+
+def _labelled(label: str, lines: Iterable[str]) -> list[tuple[str, str]]:
+    """A label beside the first of some lines."""
+    return [(label * (number == 0), line) for number, line in enumerate(lines)]
+
+
+def _rows(heading: str, rows: Sequence[tuple[str, str]]) -> str:
+    wide = max(8, *(len(label) for label, _ in rows))
+    return "\n".join([heading, *(f"  {label:<{wide}} {text}".rstrip() for label, text in rows)])
 
 
 def _kinds(found: Sequence[Key]) -> str:
@@ -69,7 +177,7 @@ def _kinds(found: Sequence[Key]) -> str:
         strict=False,
     )
     rows.append(("example", f"{found[0].text} = {next(iter(words))}"))
-    return "\n".join([found[0].text, *(f"  {label:<8} {text}" for label, text in rows)])
+    return _rows(found[0].text, rows)
 
 
 def _explained(key: Key, several: bool) -> str:
@@ -78,8 +186,11 @@ def _explained(key: Key, several: bool) -> str:
     rows += [("default", key.default), ("keys", ", ".join(key.keys)), ("example", key.example)]
     if key.path[-1] in LISTS:
         rows.append(("names", f"flashcrowd list {LISTS[key.path[-1]]}"))
-    lines = [f"  {label:<8} {text}" for label, text in rows if text]
-    return "\n".join([key.text, *lines])
+    values = (f"{value}  {', '.join(names)}" for value, names in key.shipped.items())
+    rows += _labelled("shipped", values)
+    called = [f"{it.name} ({it.program})" for it in counterparts() if it.key == key.text]
+    rows.append(("clients", ", ".join(called)))
+    return _rows(key.text, [(label, text) for label, text in rows if text])
 
 
 def _allowed(key: Key) -> list[str]:

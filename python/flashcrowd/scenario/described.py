@@ -75,6 +75,8 @@ class Described(Table):
 
     ordered: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Keys, each with another one that it must not be below."""
+    notes: ClassVar[Mapping[str, str]] = {}
+    """What the engine says of a key after the first paragraph: sources and details."""
     checked_as: ClassVar[str] = ""
     """What the engine calls it, if it has rules between fields."""
 
@@ -174,12 +176,14 @@ class _Maker:
     ) -> Any:
         """The class of an object: `fields`, and those of its schema."""
         names: dict[str, str] = {}
+        notes: dict[str, str] = {}
         properties: Mapping[str, Any] = schema["properties"]
         for key in schema.get("order", properties):
             if key == "name":
                 continue
             names[key], annotation = self.field(key, properties[key])
             info: dict[str, Any] = {"description": _about(properties[key])}
+            notes[names[key]] = properties[key].get("description", "").partition("\n\n")[2]
             if defaults:
                 value, field = defaults[key], FieldInfo.from_annotation(annotation)
                 default = value if value is None else written(field, value)
@@ -192,6 +196,7 @@ class _Maker:
             __doc__=_about(schema),
             **fields,
         )
+        made.notes = notes
         made.ordered = tuple(
             (names[key], names[least])
             for key in names

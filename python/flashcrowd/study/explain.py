@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from flashcrowd.errors import nearest
-from flashcrowd.scenario import paths
+from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.fields import Within, Word, at_most_all, positive
 from flashcrowd.scenario.keys import tag_of
@@ -26,7 +26,7 @@ from flashcrowd.units import Quantity
 NAME = "NAME"
 """Stands in a path where a person writes a name of their own."""
 
-_VARIANTS = ("stacks", "utp", "profiles")
+_SHIPPED = {"stacks": shipped.stacks, "utp": shipped.utps, "profiles": shipped.profiles}
 """Tables that vary one that ships: it has the values that are not given."""
 
 
@@ -61,6 +61,11 @@ class Key:
         return said or ("Which kind of table this is." if self.is_tag else "")
 
     @property
+    def notes(self) -> str:
+        """What the engine's description says besides: sources, and how clients call it."""
+        return str(getattr(self.table, "notes", {}).get(self.name, ""))
+
+    @property
     def is_tag(self) -> bool:
         """Whether it says which of several kinds of table stands at a place."""
         return tag_of(self.table) == self.name
@@ -84,11 +89,24 @@ class Key:
     @property
     def default(self) -> str:
         """What holds where nothing is given."""
-        if self.path[0] in _VARIANTS and len(self.path) > 2 and self.info.is_required():
+        if self.path[0] in _SHIPPED and len(self.path) > 2 and self.info.is_required():
             return "as its base has it"
         if self.info.is_required():
             return "none: it must be given"
-        return _written(self._default())
+        return written(self._default())
+
+    @property
+    def shipped(self) -> dict[str, list[str]]:
+        """Its values in the tables that ship, each with the names of those that have it."""
+        found: dict[str, list[str]] = {}
+        if len(self.path) > 2:
+            for name, table in _SHIPPED.get(self.path[0], dict)().items():
+                value: Any = table
+                for segment in self.path[2:]:
+                    value = value.get(segment) if isinstance(value, dict) else None
+                if value is not None and not isinstance(value, dict):
+                    found.setdefault(written(value), []).append(name)
+        return found
 
     def _default(self) -> Any:
         if self.info.default is not PydanticUndefined:
@@ -109,7 +127,7 @@ class Key:
         value = None if self.info.is_required() else self._default()
         if value in (None, PydanticUndefined, "inherit", "none", {}, []):
             value = _example(self.info.annotation, self.info.metadata)
-        return "" if value is None else f"{self.text} = {_written(value)}"
+        return "" if value is None else f"{self.text} = {written(value)}"
 
     @property
     def named(self) -> bool:
@@ -260,7 +278,7 @@ def _described(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[str]:
         for argument in arguments:
             yield from _described(argument, metadata)
     elif origin is Literal:
-        yield from (_written(word) for word in arguments)
+        yield from (written(word) for word in arguments)
     elif origin is dict:
         values = " or ".join(dict.fromkeys(_described(arguments[1])))
         yield f"a table of names, each with {values}"
@@ -290,7 +308,7 @@ def _of_class(kind: type, metadata: Sequence[Any]) -> str:
         return str(kind.allowed)
     examples = [text for it in metadata if isinstance(it, FieldInfo) for text in it.examples or ()]
     if examples:
-        return "a text, as in " + " or ".join(map(_written, examples))
+        return "a text, as in " + " or ".join(map(written, examples))
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
     return names.get(kind, "any value") + _limits(metadata)
 
@@ -336,15 +354,15 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> Any:
     return None
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     """A value as a study file has it."""
     if value is PydanticUndefined:
         return "depends on the other keys of its table"
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", by_alias=True)
     if isinstance(value, dict):
-        inner = ", ".join(f"{key} = {_written(item)}" for key, item in value.items())
+        inner = ", ".join(f"{key} = {written(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(written, value))}]"
     return json.dumps(value, default=str, ensure_ascii=False)
