@@ -103,7 +103,7 @@ def test_lines_come_at_the_start_every_ten_seconds_and_at_the_end():
             now[0] = float(second)
             watch(second // 10, second / 10)
     assert told == [
-        "A title: 4 runs; about 2 min and 170 MB of memory, 2 at a time; "
+        "A title: 4 runs; about 2 min, and 170 MB of memory, 2 at a time; "
         "if interrupted, go on with: flashcrowd run x.toml",
         "1 of 4 runs done, 6 a minute, about 30 s left",
         "2 of 4 runs done, 6 a minute, about 20 s left",
@@ -140,7 +140,17 @@ def test_runs_done_before_are_named_and_not_counted_for_the_time():
     need = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=4, jobs=2)
     Lines(need, tell=told.append).start("A title", 2, 4)
     assert told == [
-        "A title: 4 runs, 2 of them done before; about 1 min and 170 MB of memory, 2 at a time"
+        "A title: 4 runs, 2 of them done before; about 1 min, and 170 MB of memory, 2 at a time"
+    ]
+
+
+def test_the_time_is_that_of_the_cores_that_there_are():
+    told: list[str] = []
+    need = StudyNeed([Need(1, 1, 60.0, 5_000_000, 60.0)], repeats=8, jobs=8, cores=2)
+    Lines(need, tell=told.append).start("A title", 0, 8)
+    assert told == [
+        "A title: 8 runs; about 4 min on an idle machine with 2 cores, and 200 MB of memory, "
+        "8 at a time"
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.need import Need
 from flashcrowd.study import Study
-from flashcrowd.study.calibration import _spread, calibrated
+from flashcrowd.study.calibration import _spread, calibrated, of_here
 from flashcrowd.study.need import PROCESS_BYTES, StudyNeed, study_need
 
 STUDY = Path(__file__).parents[2] / "studies" / "dumbbell.toml"
@@ -54,6 +54,30 @@ def test_long_runs_are_scaled_by_what_the_short_ones_took():
     machine = Machine([0.01, 9, 9, 9, 9, 0.02], slower=3)
     assert seconds(machine.need()) == pytest.approx([0.03, 27, 27, 27, 27, 0.06])
     assert machine.asked == [0, 5]
+
+
+def test_a_study_that_takes_long_is_timed_before_it_is_run():
+    study = Study.load(STUDY)
+    machine = Machine([0.01, 9, 9, 9, 9, 0.02], slower=3)
+    expected = StudyNeed([Need(10, 4, it, 10**6, 1.0) for it in machine.expected], 3, 2, 2)
+    told = of_here(machine, study, expected)
+    assert told.seconds == pytest.approx(3 * expected.seconds)
+    busy = Machine([9] * 6, slower=3, busy=True)
+    assert of_here(busy, study, expected) is expected
+    # One that is done at once is run, and not timed before.
+    short = Machine([0.01] * 6, slower=3)
+    expected = StudyNeed([Need(10, 4, it, 10**6, 1.0) for it in short.expected], 3, 2, 2)
+    assert of_here(short, study, expected) is expected
+    assert short.asked == []
+
+
+def test_the_runs_share_the_cores_that_there_are():
+    needs = [Need(10, 4, 2.0, 10**6, 1.0)] * 6
+    assert StudyNeed(needs, 3, 9).seconds == 4.0
+    assert StudyNeed(needs, 3, 9, 2).seconds == 18.0
+    assert StudyNeed(needs, 3, 1, 2).seconds == 36.0
+    plans = [point.plan().to_json() for point in Study.load(STUDY).points()]
+    assert study_need(Simulator(), plans, 1, 4).cores
 
 
 def test_no_more_is_run_than_there_is_time_for():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +37,7 @@ from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood
 from flashcrowd.store.shard import Shard
 from flashcrowd.study import Study
+from flashcrowd.study.calibration import of_here
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines
@@ -228,6 +229,7 @@ def _part(
         chosen.across = tuple(across)
     campaign = prepare(study, chosen)
     need = admitted(campaign, chosen, jobs, force, place)
+    need = of_here(chosen, study, need) if place is None else replace(need, cores=None)
     return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flashcrowd.catalogue import STUDIES
-from flashcrowd.engines import PlanRejected, Timed
+from flashcrowd.engines import Engine, PlanRejected, Timed
 from flashcrowd.need import Need
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.point import Point
@@ -16,6 +16,9 @@ from flashcrowd.study.study import Study
 
 BUDGET_S = 0.3
 """Seconds of processor time for the runs of a study that are timed."""
+
+WORTH_S, SHARE, MOST_S = 10.0, 0.02, 3.0
+"""A study that is to be run is timed if it takes so long: for this share of it, at most so long."""
 
 REFERENCE = "client-ablation"
 """The study whose first point is timed where no run of the study itself is short enough."""
@@ -66,6 +69,14 @@ def calibrated(
         for index, one in enumerate(need.points)
     ]
     return replace(need, points=scaled)
+
+
+def of_here(engine: Engine, study: Study, need: StudyNeed) -> StudyNeed:
+    """What a study needs, in seconds of this machine if it takes long and can be timed."""
+    if not isinstance(engine, Timed) or need.seconds < WORTH_S:
+        return need
+    budget_s = min(max(BUDGET_S, SHARE * need.seconds), MOST_S)
+    return calibrated(engine, study.points(), need, study.seed, budget_s) or need
 
 
 def _of_reference(engine: Timed) -> float | None:

@@ -11,7 +11,8 @@ from itertools import islice
 
 from flashcrowd import _core
 from flashcrowd.amounts import scaled
-from flashcrowd.engines import Engine
+from flashcrowd.cores import cores
+from flashcrowd.engines import Engine, Timed
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
 
@@ -33,11 +34,14 @@ class StudyNeed:
         points: what each run of a point needs; `None` where the engine cannot tell.
         repeats: runs of each point.
         jobs: runs at a time.
+        cores: those of this machine that the runs keep busy; `None` where they wait for real time,
+            or are on other machines.
     """
 
     points: Sequence[Need | None]
     repeats: int
     jobs: int
+    cores: int | None = None
 
     @property
     def known(self) -> list[Need]:
@@ -66,9 +70,9 @@ class StudyNeed:
 
     @property
     def seconds(self) -> float:
-        """Seconds until the last run is done, on as many idle cores as there are jobs."""
+        """Seconds until the last run is done, if the machine has nothing else to do."""
         longest = max((need.seconds for need in self.known), default=0.0)
-        return max(self.core_seconds / self.jobs, longest)
+        return max(self.core_seconds / min(self.jobs, self.cores or self.jobs), longest)
 
     def left(self, runs: int) -> float:
         """Seconds until so many of all runs are done, as a share of those until all are."""
@@ -105,7 +109,8 @@ def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int | N
     needs = needs_of(engine, plans)
     if jobs is None:
         jobs = engine.at_once([it for it in needs if it is not None])
-    return StudyNeed(needs, repeats, max(1, min(jobs, len(needs) * repeats)))
+    jobs = max(1, min(jobs, len(needs) * repeats))
+    return StudyNeed(needs, repeats, jobs, cores() if isinstance(engine, Timed) else None)
 
 
 AT_A_TIME = 500

@@ -62,10 +62,10 @@ class Lines:
         before = f", {done} of them done before" if done else ""
         parts = [f"{title}: {total} {'run' if total == 1 else 'runs'}{before}"]
         if self.need is not None and self.need.known:
-            seconds, jobs = self.need.left(total - done), f"{self.need.jobs} at a time"
-            parts.append(
-                f"about {duration(seconds)} and {size(self.need.process_bytes)} of memory, {jobs}"
-            )
+            seconds = self.need.left(total - done)
+            memory = f"{size(self.need.process_bytes)} of memory, {self.need.jobs} at a time"
+            where = "" if self.need.cores is None else f" on an idle machine with {self._cores}"
+            parts.append(f"about {duration(seconds)}{where}, and {memory}")
         if self.again:
             parts.append(f"if interrupted, go on with: {self.again}")
         self.tell("; ".join(parts))
@@ -78,6 +78,11 @@ class Lines:
                 f"warning: this will take about {duration(seconds)}. Fewer --repeats take less, "
                 f"and {TOO_BIG} says how to shrink a crowd. Ctrl-C stops, and keeps finished runs."
             )
+
+    @property
+    def _cores(self) -> str:
+        count = None if self.need is None else self.need.cores
+        return f"{count} {'core' if count == 1 else 'cores'}"
 
     @contextmanager
     def watched(self, title: str, done: int, total: int) -> Iterator[Watch]:

@@ -13,6 +13,7 @@ from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
+from flashcrowd.study.calibration import of_here
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.need import StudyNeed, refuse, study_need
 from flashcrowd.study.pool import Pool
@@ -66,7 +67,7 @@ def run(
     need = admit(campaign, chosen, jobs, force)
     if fresh:
         path = fitting_folder(campaign, path)
-    lines = Lines(need, again) if again is not None else None
+    lines = Lines(of_here(chosen, loaded, need), again) if again is not None else None
     return conduct(campaign, chosen, path, pool or Threads(need.jobs), progress, lines)
 
 
