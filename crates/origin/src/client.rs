@@ -20,6 +20,8 @@ pub(crate) struct Client {
     /// When its socket accepted something for the last time, or was handed a block.
     pub(crate) progress: Time,
     pub(crate) in_order: bool,
+    /// What it takes is counted.
+    pub(crate) counted: bool,
     /// For whom it asks the disk.
     pub(crate) party: u32,
     pub(crate) needs: Needs,

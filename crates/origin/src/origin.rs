@@ -198,6 +198,7 @@ impl Origin {
             accepted: 0,
             progress: now,
             in_order: request.in_order,
+            counted: true,
             party,
         };
         let place = match self.free.pop() {
@@ -221,6 +222,14 @@ impl Origin {
             self.outputs.push_back(Output::Done { client: id });
         }
         id
+    }
+
+    /// The client reads for the driver itself and has no socket: from now on the [counters](Counters) leave out what it takes. What
+    /// the disk reads for it counts.
+    pub fn leave_out(&mut self, client: ClientId) {
+        if let Some(place) = self.place(client) {
+            self.world.clients[place as usize].counted = false;
+        }
     }
 
     /// A client is gone: its connection has ended, and nothing of the driver's refers to memory on its account.
@@ -492,7 +501,11 @@ impl Origin {
         let client = &mut self.world.clients[place as usize];
         client.needs.remove(block);
         client.left -= 1;
+        let counted = client.counted;
         self.policy.sent(&self.world, place, block, slot);
+        if !counted {
+            return;
+        }
         self.counters.sent += u64::from(length);
         self.counters.blocks += 1;
         self.counters.hits += u64::from(at_once);

@@ -85,7 +85,12 @@ struct Client {
     given: Time,
     lends: usize,
     ended: Option<Result<(), Failure>>,
+    /// The number of the file, if it is a download and not the server's own reading.
+    downloads: Option<u32>,
 }
+
+/// The party of the server itself, whose reads are for digests and are no downloads: nobody's address.
+pub(crate) const OURS: u32 = 0;
 
 /// Who has taken a block so soon has a socket with room: the next one will not be held for long.
 const PROMPT: Span = Span::from_millis(2);
@@ -127,9 +132,10 @@ impl Default for Blocked {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Overview {
     pub(crate) counters: Counters,
-    pub(crate) clients: usize,
+    /// Downloads, those of them that wait for the disk, and their files.
+    pub(crate) downloads: usize,
     pub(crate) waiting: usize,
-    pub(crate) active_files: u32,
+    pub(crate) active_files: usize,
     /// Files that are kept track of.
     pub(crate) files: usize,
     pub(crate) queued: usize,
@@ -268,7 +274,7 @@ impl Desk {
     }
 
     /// A download begins, for the party of this number, unless the file is another one by now: the disk reads for each party in
-    /// turn. All downloads of a version share the file that the first of them has.
+    /// turn. All downloads of a version share the file that the first of them has. What [we](OURS) read is no download.
     pub(crate) fn join(
         self: &Arc<Self>,
         file: &Arc<OpenFile>,
@@ -280,7 +286,11 @@ impl Desk {
             let (id, file) = state.admit(now, file)?;
             let request = Request { ranges: Some(ranges), in_order };
             let client = state.origin.join_for(now, id, request, party);
-            state.clients.insert(client, Client::default());
+            let downloads = (party != OURS).then_some(id.number() as u32);
+            if downloads.is_none() {
+                state.origin.leave_out(client);
+            }
+            state.clients.insert(client, Client { downloads, ..Client::default() });
             Ok((client, file))
         })
     }
@@ -378,11 +388,13 @@ impl Desk {
     pub(crate) fn maps(&self) -> Vec<FileMap> {
         let state = self.lock();
         let world = state.origin.world();
+        let downloads = state.downloads();
         let mut maps = BTreeMap::new();
         let blank = |number: u32| {
             let file = world.file(number);
             let region = state.origin.region(number).filter(|_| file.clients > 0);
-            FileMap::new(&state.files[number as usize].name, file.layout, file.clients, region)
+            let clients = downloads.get(&number).copied().unwrap_or(0);
+            FileMap::new(&state.files[number as usize].name, file.layout, clients, region)
         };
         for (_, id) in state.catalogue.values() {
             let number = id.number() as u32;
@@ -409,12 +421,15 @@ impl Desk {
         let world = state.origin.world();
         let mut counters = state.origin.counters();
         counters.errors -= state.unread;
-        let waits = |it: &&Client| it.waker.is_some() && !it.sending && it.handed.is_none();
+        let downloads = state.downloads();
+        let waits = |it: &&Client| {
+            it.downloads.is_some() && it.waker.is_some() && !it.sending && it.handed.is_none()
+        };
         Overview {
             counters,
-            clients: state.clients.len(),
+            downloads: downloads.values().map(|count| *count as usize).sum(),
             waiting: state.clients.values().filter(waits).count(),
-            active_files: world.active_files(),
+            active_files: downloads.len(),
             files: world.files(),
             queued: world.cache().queued(),
             memory_used: world.cache().used(),
@@ -478,6 +493,15 @@ impl State {
             self.files[id.number()] = Known::of(file);
         }
         Ok((id, Arc::clone(file)))
+    }
+
+    /// How many downloads each file has, by its number.
+    fn downloads(&self) -> BTreeMap<u32, u32> {
+        let mut downloads = BTreeMap::new();
+        for file in self.clients.values().filter_map(|client| client.downloads) {
+            *downloads.entry(file).or_insert(0) += 1;
+        }
+        downloads
     }
 
     fn id_of(&self, version: &Version) -> Option<FileId> {
@@ -599,7 +623,7 @@ mod tests {
         let places = [0..1, size / 2..size / 2 + 1, size - 1..size];
         for range in &places {
             let ranges = std::slice::from_ref(range);
-            Download::begin(&desk, &file, ranges, true, 0, None).next().await.unwrap().unwrap();
+            Download::begin(&desk, &file, ranges, true, 1, None).next().await.unwrap().unwrap();
         }
         let began = std::time::Instant::now();
         for _ in 0..200 {
@@ -610,6 +634,42 @@ mod tests {
             assert_eq!(found, extents);
         }
         assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    }
+
+    /// The server's own reading for digests takes from the disk, and is no download.
+    #[tokio::test]
+    async fn what_is_read_for_digests_is_no_download() {
+        for reader in ways() {
+            let desk = desk(5 << 20, reader);
+            let length = 1 << 20;
+            let files = [(); 2].map(|()| {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&vec![7; length]).unwrap();
+                open(&desk, file, length as u64)
+            });
+            let whole = 0..length as u64;
+            let begin = |file, party| {
+                let all = std::slice::from_ref(&whole);
+                Download::begin(&desk, file, all, true, party, None)
+            };
+            let mut ours = begin(&files[0], OURS);
+            let counts = |it: &Overview| (it.downloads, it.active_files);
+            assert_eq!(counts(&desk.overview()), (0, 0));
+            // It waits for the disk, which another does as well.
+            let mut theirs = begin(&files[1], 1);
+            assert_eq!(counts(&desk.overview()), (1, 1));
+            let clients = || desk.maps().iter().map(|map| map.clients).collect::<Vec<_>>();
+            assert_eq!(clients(), [1, 0]);
+            while ours.next().await.unwrap().is_some() {}
+            let Counters { sent, blocks, hits, read, .. } = desk.overview().counters;
+            assert_eq!((sent, blocks, hits, read), (0, 0, 0, length as u64));
+            while theirs.next().await.unwrap().is_some() {}
+            let counters = desk.overview().counters;
+            assert_eq!((counters.sent, counters.read), (length as u64, 2 * length as u64));
+            assert_eq!(counters.blocks, length as u64 >> 14);
+            drop((ours, theirs));
+            assert_eq!(counts(&desk.overview()), (0, 0));
+        }
     }
 
     /// Reading a directory fails (`EISDIR`), as a bad sector does.
@@ -623,7 +683,7 @@ mod tests {
             good.write_all(&[7; 100_000]).unwrap();
             let good = open(&desk, good, 100_000);
             let begin = |file| {
-                Download::begin(&desk, file, std::slice::from_ref(&(0..100_000)), false, 0, None)
+                Download::begin(&desk, file, std::slice::from_ref(&(0..100_000)), false, 1, None)
             };
             let (mut first, mut second, mut third) = (begin(&bad), begin(&bad), begin(&good));
             assert_eq!(first.next().await.unwrap_err(), Failure::Disk);
@@ -632,7 +692,7 @@ mod tests {
             assert_eq!((piece.offset, &piece.bytes[..]), (0, &[7; 1 << 14][..]));
             drop((piece, first, second, third));
             let overview = desk.overview();
-            assert_eq!((overview.counters.errors > 0, overview.clients), (true, 0));
+            assert_eq!((overview.counters.errors > 0, overview.downloads), (true, 0));
         }
     }
 
@@ -645,7 +705,7 @@ mod tests {
             let desk = desk(1 << 20, reader);
             let file = open(&desk, file, 200_000);
             let all = std::slice::from_ref(&(150_000..200_000));
-            let mut download = Download::begin(&desk, &file, all, true, 0, None);
+            let mut download = Download::begin(&desk, &file, all, true, 1, None);
             assert_eq!(download.next().await.unwrap_err(), Failure::Closed);
         }
     }
@@ -659,7 +719,7 @@ mod tests {
             let desk = desk(1 << 20, reader);
             let file = open(&desk, file, 100_000);
             let all = std::slice::from_ref(&(0..100_000));
-            let mut download = Download::begin(&desk, &file, all, true, 0, None);
+            let mut download = Download::begin(&desk, &file, all, true, 1, None);
             let piece = download.next().await.unwrap().unwrap();
             let rest = piece.bytes.slice(5..);
             drop(piece);
@@ -681,7 +741,7 @@ mod tests {
             let before = open(&desk, file.try_clone().unwrap(), length as u64);
             let whole = 0..length as u64;
             let all = std::slice::from_ref(&whole);
-            let mut download = Download::begin(&desk, &before, all, true, 0, None);
+            let mut download = Download::begin(&desk, &before, all, true, 1, None);
             let lent = loop {
                 // Whoever takes a block at once is lent the next one, soon.
                 let piece = download.next().await.unwrap().unwrap();
@@ -691,7 +751,7 @@ mod tests {
             };
             std::os::unix::fs::FileExt::write_all_at(&file, &vec![8; length], 0).unwrap();
             let after = open(&desk, file, length as u64);
-            let mut next = Download::begin(&desk, &after, all, true, 0, None);
+            let mut next = Download::begin(&desk, &after, all, true, 1, None);
             let mut got = 0;
             while let Some(piece) = next.next().await.unwrap() {
                 assert!(piece.bytes.iter().all(|byte| *byte == 8));
@@ -723,7 +783,7 @@ mod tests {
                 // A machine that is slow for a moment is lent less.
                 for _ in 0..1000 {
                     let all = std::slice::from_ref(&whole);
-                    let mut download = Download::begin(&desk, &file, all, in_order, 0, None);
+                    let mut download = Download::begin(&desk, &file, all, in_order, 1, None);
                     let mut got = 0;
                     while let Some(piece) = download.next().await.unwrap() {
                         let range = piece.range();
@@ -741,7 +801,7 @@ mod tests {
                 assert_eq!(longest, max, "in order: {in_order}");
             }
             let lent = desk.lock().lent;
-            assert_eq!((lent, desk.overview().clients), (0, 0));
+            assert_eq!((lent, desk.overview().downloads), (0, 0));
         }
     }
 

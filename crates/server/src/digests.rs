@@ -1,5 +1,5 @@
 use crate::clock::Clock;
-use crate::desk::Desk;
+use crate::desk::{Desk, OURS};
 use crate::download::Download;
 use crate::open_file::{OpenFile, Version};
 use crate::target::Root;
@@ -346,9 +346,6 @@ pub(crate) fn block_bytes(length: u64) -> u64 {
     }
     block
 }
-
-/// Whom the disk reads for when it reads for digests: nobody's address.
-const OURS: u32 = 0;
 
 #[derive(Serialize)]
 #[serde(untagged)]

@@ -90,8 +90,8 @@ impl Meters {
         let sum = |counts: &[AtomicU64]| counts.iter().map(|count| count.load(Relaxed)).sum();
         Snapshot {
             connections: self.connections.load(Relaxed),
-            clients: overview.clients as u64,
-            files: u64::from(overview.active_files),
+            clients: overview.downloads as u64,
+            files: overview.active_files as u64,
             answers: sum(&self.statuses),
             turned_away: sum(&self.turned_away),
             sent_bytes: self.taken.load(Relaxed),
@@ -211,12 +211,12 @@ impl Meters {
         family("memory_allocated_bytes", gauge, "Memory taken for contents.", &allocated);
         let waiting = one(overview.waiting as u64);
         family("downloads_waiting", gauge, "Downloads that wait for the disk.", &waiting);
-        family("downloads", gauge, "Downloads now.", &one(overview.clients as u64));
+        family("downloads", gauge, "Downloads now.", &one(overview.downloads as u64));
         family(
             "active_files",
             gauge,
             "Files that somebody downloads.",
-            &one(overview.active_files.into()),
+            &one(overview.active_files as u64),
         );
         let (waiting, kept) = overview.digests;
         let help = "Files whose digests are asked for and not done.";

@@ -400,7 +400,7 @@ mod tests {
             desk.open(File::open(read).unwrap(), Path::new(name), version, false).unwrap()
         };
         let half = open("half", &directory.path().join("half"));
-        let mut first = Download::begin(&desk, &half, &[0..1], true, 0, None);
+        let mut first = Download::begin(&desk, &half, &[0..1], true, 1, None);
         first.next().await.unwrap();
         drop(first);
         // The disk lets go of it a moment later.
@@ -411,7 +411,7 @@ mod tests {
         // A download that waits: others share its file.
         let spoiled = ["bad", "half"].map(|name| {
             let file = open(name, directory.path());
-            Download::begin(&desk, &file, &[0..1], true, 0, None)
+            Download::begin(&desk, &file, &[0..1], true, 1, None)
         });
         let handle = ServerHandle::default();
         let running = tokio::spawn({
