@@ -20,7 +20,7 @@ struct Input {
     seed: bool,
     split: bool,
     client: u8,
-    switches: [bool; 12],
+    switches: [bool; 13],
     backlog: u8,
     choker: u8,
     slots: u8,
@@ -106,7 +106,7 @@ impl Say {
 fn profile(input: &Input) -> Profile {
     let name = NAMES[usize::from(input.client) % NAMES.len()];
     let mut profile = named(name).expect("it ships");
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = input.switches;
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = input.switches;
     profile.super_seeding = l;
     profile.requests.block_bytes = 1000;
     profile.control_behind_piece = a;
@@ -119,7 +119,11 @@ fn profile(input: &Input) -> Profile {
     }
     profile.choker.idle_class = g;
     profile.meter.start = if h { MeterStart::Unchoke } else { MeterStart::Connection };
-    profile.picker.order = if i { PieceOrder::Random } else { PieceOrder::RarestFirst };
+    profile.picker.order = match (i, m) {
+        (false, _) => PieceOrder::RarestFirst,
+        (true, false) => PieceOrder::Random,
+        (true, true) => PieceOrder::Sequential,
+    };
     if j {
         profile.choker.leech = LeechChoker::Modern;
     }

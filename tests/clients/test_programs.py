@@ -135,6 +135,26 @@ def test_a_seed_hides_what_it_has_and_neighbours_tell_of_each_other(
     assert not {"super_seeding", "peer_exchange.enabled"} & listed
 
 
+def test_qbittorrent_takes_pieces_in_sequence(tmp_path: Path):
+    testbed.needs("qbittorrent", "libtorrent")
+    profiles = {"sequential": {"base": "libtorrent", "picker": {"order": "sequential"}}}
+    seed = {"name": "seed", "program": "libtorrent", "role": "seed", "profile": "libtorrent"}
+    leecher = {"name": "leecher", "program": "qbittorrent", "profile": "sequential"}
+    plan = testbed.plan(seed, {**leecher, "arrivals": AT_ONCE}, size="1 MB", profiles=profiles)
+    with testbed.bridged(3) as places:
+        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        try:
+            swarm.prepare()
+            swarm.begin(time.monotonic())
+            (client,) = [it.client for it in swarm.peers if it.client.program == "qbittorrent"]
+            testbed.until(swarm, lambda: b'"seq_dl":true' in client._get("torrents/info"))
+            testbed.until(swarm, lambda: swarm.is_done)
+            swarm.finish()
+        finally:
+            swarm.close()
+    assert "picker.order" not in {row["setting"] for row in tables.rows(swarm)["programs"]}
+
+
 def _began(places: Any, folder: Path, *programs: str) -> Swarm:
     swarm = Swarm(plan_of(*programs), 0, 1, places, folder)
     swarm.prepare()

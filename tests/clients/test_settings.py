@@ -27,6 +27,7 @@ from flashcrowd.clients.settings import CANNOT_MATTER, Settings, Transport, Unme
 from flashcrowd.scenario.mirror import kind_of
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.study import Study
+from flashcrowd.study.counterparts import counterparts
 from flashcrowd.units import Size, Span
 
 MADE = torrent.Torrent(Path("file"), Path("file.torrent"), 1, 1, b"", (), "")
@@ -287,7 +288,8 @@ def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unme
         case "transmission":
             return transmission.told(job), [*transmission.unmet(settings)]
         case "qbittorrent":
-            said = qbittorrent.preferences(job), qbittorrent.super_seeds(job)
+            of_torrent = qbittorrent.super_seeds(job), qbittorrent.torrent_options(job)
+            said = qbittorrent.preferences(job), of_torrent
             return said, [*qbittorrent.unmet(settings)]
         case "aria2":
             return aria2.told(job), [*aria2.unmet(settings)]
@@ -320,6 +322,62 @@ def test_every_key_of_a_profile_is_set_or_listed(
         if one == other and not any(f"{it}.".startswith(f"{change.key}.") for it in names):
             silent.append((change.key, change.said))
     assert silent == []
+
+
+def test_pieces_in_sequence_are_a_flag_of_the_torrent_where_there_is_one(tmp_path: Path):
+    sequential = played({"picker.order": "sequential"})
+    (_, flags), unmet = told("libtorrent", sequential, tmp_path)
+    assert "sequential_download" in flags
+    assert hasattr(lt.torrent_flags, "sequential_download")
+    assert not [it for it in unmet if it.setting.startswith("picker.")]
+    (_, (_, options)), unmet = told("qbittorrent", sequential, tmp_path)
+    assert options == {"sequentialDownload": "true"}
+    assert "picker.order" not in {it.setting for it in unmet}
+    for program in ("transmission", "aria2", "rtorrent"):
+        listed = {it.setting: it.asked for it in told(program, sequential, tmp_path)[1]}
+        assert listed["picker.order"] == "sequential"
+
+
+def named(said: Any) -> Iterator[tuple[str, str]]:
+    """What a program is told, as names with values."""
+    match said:
+        case dict():
+            yield from ((name, repr(value)) for name, value in said.items())
+        case str():
+            name, _, value = said.partition(" = ")
+            yield name, value
+        case list() | tuple():
+            for it in said:
+                yield from named(it)
+        case _:
+            pass
+
+
+def test_what_a_client_calls_its_settings_leads_to_the_keys(
+    cases: list[tuple[Change, Settings, Settings]], tmp_path: Path
+):
+    """`flashcrowd explain request_queue_size`: as they are found by changing each key."""
+    keys_of: dict[tuple[str, str], set[str]] = {}
+    for change, before, after in cases:
+        for program in PROGRAMS:
+            told_of = [set(named(told(program, it, tmp_path)[0])) for it in (before, after)]
+            for name, _ in told_of[0] ^ told_of[1]:
+                keys_of.setdefault((program, name), set()).add(change.key)
+    known = {
+        (it.program, it.name): it.key.removeprefix("profiles.NAME.")
+        for it in counterparts()
+        if not it.key.startswith("utp.")
+    }
+    assert keys_of.keys() <= known.keys()
+    wrong = {
+        name: known[name]
+        for name, keys in keys_of.items()
+        # Of a rule that a setting only follows from there is no key.
+        if known[name] and not any(f"{known[name]}.".startswith(f"{key}.") for key in keys)
+    }
+    assert wrong == {}
+    files = {name for name in known if name[0] != "libtorrent"}
+    assert files <= keys_of.keys()
 
 
 def test_what_cannot_matter_is_a_key_of_a_profile_and_has_a_reason():

@@ -12,7 +12,8 @@ pub struct Picker {
     /// Where a piece stands in its bucket; `DONE` if we have it.
     place: Vec<u32>,
     buckets: Vec<Vec<u32>>,
-    scrambled: Vec<u32>,
+    /// The order that does not depend on owners: by number if that is the rule, else a random one.
+    fixed: Vec<u32>,
     started: Vec<u32>,
     started_from_seed: Vec<u32>,
     complete: u32,
@@ -39,14 +40,16 @@ impl Picker {
     /// Nobody has anything; `full` if we have everything.
     pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut RandomStream) -> Picker {
         let all: Vec<u32> = (0..pieces).collect();
-        let mut scrambled = all.clone();
-        stream.shuffle(&mut scrambled);
+        let mut fixed = all.clone();
+        if rules.order != PieceOrder::Sequential {
+            stream.shuffle(&mut fixed);
+        }
         Picker {
             rules,
             owners: vec![0; pieces as usize],
             place: if full { vec![DONE; pieces as usize] } else { all.clone() },
             buckets: vec![if full { Vec::new() } else { all }],
-            scrambled,
+            fixed,
             started: Vec::new(),
             started_from_seed: Vec::new(),
             complete: if full { pieces } else { 0 },
@@ -115,7 +118,7 @@ impl Picker {
         self.owners[piece as usize]
     }
     /// The piece to ask for next, among those that `want` accepts: begun ones first, then a random
-    /// order for the first few, then the rarest. `of_seed` if the remote has everything; `asked`
+    /// order for the first few, then the rarest; or all by number. `of_seed` if the remote has everything; `asked`
     /// says how many blocks of a piece have been asked for or are here.
     pub fn next(
         &self,
@@ -129,11 +132,29 @@ impl Picker {
         {
             return Some(piece);
         }
-        let rarest = self.rules.order == PieceOrder::RarestFirst;
-        if !rarest || self.complete < self.rules.random_first_pieces {
-            return self.scrambled.iter().copied().find(|piece| want(*piece));
+        if !self.is_rarest_first() {
+            return self.fixed.iter().copied().find(|piece| want(*piece));
         }
         self.rare(&want)
+    }
+    fn is_sequential(&self) -> bool {
+        self.rules.order == PieceOrder::Sequential
+    }
+    /// Whether the first few pieces are chosen by rules of their own.
+    fn is_at_first_pieces(&self) -> bool {
+        !self.is_sequential() && self.complete < self.rules.random_first_pieces
+    }
+    fn is_rarest_first(&self) -> bool {
+        self.rules.order == PieceOrder::RarestFirst && !self.is_at_first_pieces()
+    }
+    /// The rank of `piece` among those that are begun: the lowest comes first.
+    pub fn rank(&self, piece: u32) -> u32 {
+        if self.is_sequential() { piece } else { self.owners(piece) }
+    }
+    /// Whether a begun piece comes before one that is not.
+    pub fn wins(&self, begun: u32, fresh: u32) -> bool {
+        let ties = self.is_sequential() || self.rules.begun_wins_ties;
+        ties && self.rank(begun) <= self.rank(fresh)
     }
     /// The rarest piece that `want` accepts, or a pretty rare one where gaps are left.
     fn rare(&self, want: impl Fn(u32) -> bool) -> Option<u32> {
@@ -174,9 +195,8 @@ impl Picker {
     /// for: in the order of [`next`](Picker::next).
     pub fn fresh(&self, want: impl Fn(u32) -> bool) -> Option<u32> {
         let fresh = |piece: &u32| !self.started.contains(piece) && want(*piece);
-        let rarest = self.rules.order == PieceOrder::RarestFirst;
-        if !rarest || self.complete < self.rules.random_first_pieces {
-            return self.scrambled.iter().copied().find(fresh);
+        if !self.is_rarest_first() {
+            return self.fixed.iter().copied().find(fresh);
         }
         self.buckets.iter().flatten().copied().find(fresh)
     }
@@ -220,7 +240,7 @@ impl Picker {
     }
     /// Whether begun pieces come first now, since few are complete (`Picker::finish_first`).
     pub fn finishes_first(&self) -> bool {
-        self.rules.finish_first && self.complete < self.rules.random_first_pieces
+        self.rules.finish_first && self.is_at_first_pieces()
     }
     /// Pieces of which a block has been asked for, and that are not complete.
     pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
@@ -252,8 +272,7 @@ impl Picker {
         others: impl Fn(u32) -> bool,
     ) -> Option<u32> {
         let Rules { begun_wins_ties, finish_first, .. } = self.rules;
-        let first = self.complete < self.rules.random_first_pieces;
-        let rarest = self.rules.order == PieceOrder::RarestFirst && !first;
+        let rarest = self.is_rarest_first();
         if !(look.finish || look.whole || look.common_first || begun_wins_ties || finish_first) {
             return self.next(look.of_seed, stream, want, asked);
         }
@@ -262,7 +281,7 @@ impl Picker {
             return Some(piece);
         }
         let begun = || self.started.iter().copied().filter(|piece| want(*piece));
-        if look.finish || (first && finish_first) {
+        if look.finish || self.finishes_first() {
             // Rarest first once that is the rule; by their numbers before.
             let best = match rarest {
                 true => begun().min_by_key(|piece| self.owners(*piece)),
@@ -275,7 +294,7 @@ impl Picker {
         let left = |piece: u32| self.leaves(look, piece, &others);
         let fresh = |piece: u32| want(piece) && !left(piece);
         let (next, tie) = if !rarest {
-            (self.scrambled.iter().copied().find(|piece| fresh(*piece)), None)
+            (self.fixed.iter().copied().find(|piece| fresh(*piece)), None)
         } else if look.common_first {
             let common = self.buckets.iter().skip(1).rev().flatten().copied();
             (common.into_iter().find(|piece| fresh(*piece)), None)
@@ -287,7 +306,7 @@ impl Picker {
         match (next, tie) {
             (Some(next), Some(tie)) if self.owners(tie) <= self.owners(next) => Some(tie),
             // Whole pieces are wanted, and there is none: what others have begun will do.
-            (None, _) => begun().min_by_key(|piece| self.owners(*piece)),
+            (None, _) => begun().min_by_key(|piece| self.rank(*piece)),
             (next, _) => next,
         }
     }
@@ -346,7 +365,7 @@ mod tests {
     #[test]
     fn the_first_four_pieces_come_in_a_fixed_random_order_and_then_the_rarest() {
         let (picker, mut stream) = graded(rules(), 3);
-        let first = picker.scrambled.iter().copied().find(|piece| *piece < 7);
+        let first = picker.fixed.iter().copied().find(|piece| *piece < 7);
         assert_eq!(picker.next(false, &mut stream, |piece| piece < 7, |_| 0), first);
         let (picker, mut stream) = graded(rules(), 4);
         assert_eq!(picker.next(false, &mut stream, |piece| piece < 6, |_| 0), Some(0));
@@ -407,8 +426,42 @@ mod tests {
         picker.requested(5, false);
         assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(0));
         let (picker, mut stream) = graded(Rules { order: PieceOrder::Random, ..rules() }, 4);
-        let first = picker.scrambled.iter().copied().find(|piece| *piece < 6);
+        let first = picker.fixed.iter().copied().find(|piece| *piece < 6);
         assert_eq!(picker.next(false, &mut stream, |piece| piece < 6, |_| 0), first);
+    }
+
+    #[test]
+    fn in_sequence_the_lowest_number_comes_first_from_the_first_piece_on() {
+        for rules in [rules(), today()] {
+            let rules = Rules { order: PieceOrder::Sequential, strict_priority: false, ..rules };
+            // Piece 9 has most owners and is complete; with four of them rarity would count.
+            for complete in [0, 4] {
+                let (mut picker, mut stream) = graded(rules.clone(), complete);
+                let mut next = |picker: &Picker, want: fn(u32) -> bool| {
+                    let next = picker.next(false, &mut stream, want, |_| 0);
+                    assert_eq!(next, pick(picker, |_| {}, want));
+                    assert_eq!(next, pick(picker, |look| look.common_first = true, want));
+                    next
+                };
+                (0..9).for_each(|piece| picker.gained(piece, &mut self::stream()));
+                assert_eq!(next(&picker, |piece| piece < 6), Some(0));
+                assert_eq!(next(&picker, |piece| piece > 2 && piece < 6), Some(3));
+                // What a neighbour without the first pieces has begun does not come before these.
+                picker.requested(5, false);
+                assert_eq!(next(&picker, |piece| piece < 6), Some(0));
+                assert_eq!(picker.fresh(|piece| piece > 4 && piece < 9), Some(6));
+                assert!(!picker.finishes_first());
+                assert!(picker.wins(5, 6) && !picker.wins(5, 4));
+            }
+        }
+    }
+
+    #[test]
+    fn in_sequence_begun_pieces_come_first_if_that_is_the_rule() {
+        let rules = Rules { order: PieceOrder::Sequential, ..rules() };
+        let (mut picker, mut stream) = graded(rules, 0);
+        picker.requested(5, false);
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(5));
     }
 
     #[test]
@@ -552,7 +605,7 @@ mod tests {
         let rules = Rules { finish_first: false, ..today() };
         let (mut picker, _) = graded(rules, 3);
         picker.requested(5, false);
-        let first = picker.scrambled.iter().copied().find(|piece| *piece < 7);
+        let first = picker.fixed.iter().copied().find(|piece| *piece < 7);
         assert_eq!(pick(&picker, |_| {}, |piece| piece < 7), first);
     }
 
@@ -583,6 +636,37 @@ mod tests {
                         prop_assert_eq!(picker.buckets[owners[index] as usize][place], piece);
                     }
                 }
+            }
+        }
+
+        #[test]
+        fn in_sequence_the_next_piece_is_the_lowest_that_is_missing_and_offered(
+            steps in prop::collection::vec((0u8..5, 0u32..12, 0u32..4096), 0..200),
+            profile in prop::sample::select(&["mainline-4.0.2", "modern", "libtorrent"][..]),
+        ) {
+            let mut stream = stream();
+            let rules = Rules {
+                order: PieceOrder::Sequential,
+                strict_priority: false,
+                ..named(profile).unwrap().picker
+            };
+            let mut picker = Picker::new(rules, 12, false, &mut stream);
+            let (mut owners, mut have) = ([0u32; 12], [false; 12]);
+            for (step, piece, offers) in steps {
+                let index = piece as usize;
+                match step {
+                    0 => { picker.gained(piece, &mut stream); owners[index] += 1; }
+                    1 if owners[index] > 0 => { picker.lost(piece, &mut stream); owners[index] -= 1; }
+                    2 if !have[index] => { picker.complete(piece); have[index] = true; }
+                    3 if !have[index] => picker.requested(piece, false),
+                    _ => {}
+                }
+                let want = |piece: u32| !have[piece as usize] && offers >> piece & 1 == 1;
+                let lowest = (0..12).find(|piece| want(*piece));
+                prop_assert_eq!(picker.next(false, &mut stream, want, |_| 0), lowest);
+                let look = Look { finish: false, whole: false, common_first: false, of_seed: false };
+                let picked = picker.pick(look, &mut stream, want, |_| 0, |_| true);
+                prop_assert_eq!(picked, lowest);
             }
         }
     }

@@ -74,7 +74,7 @@ flashcrowd_base::settings! {
 
     /// Limits and timeouts of connections.
     pub struct Connections {
-        /// Open no more connections while this many exist or are being opened.
+        /// Open no more connections while this many exist or are half-open.
         ///
         /// Mainline `max_initiate` 40 (A.1).
         #[min(1)]
@@ -240,7 +240,7 @@ flashcrowd_base::settings! {
         /// E: `max_allowed_in_request_queue` 2000; mainline has no limit.
         #[min(1)]
         pub max_queue: u32,
-        /// How many requests are kept outstanding at each peer: a number, or a rule.
+        /// How many requests are kept outstanding at each peer (the pipeline): a number, or a rule.
         #[table]
         pub backlog: RequestPipeline,
         /// Whether a peer that sends nothing for `snub_after` loses its standing with the choker. With the rule
@@ -403,11 +403,16 @@ flashcrowd_base::settings! {
         pub strict_priority: bool,
         /// Which of them comes first.
         pub begun: BegunOrder,
-        /// Until this many pieces are complete, new pieces are taken in a fixed random order.
+        /// Until this many pieces are complete, new pieces are taken in a fixed random order, unless `order` is
+        /// "sequential".
         ///
         /// Mainline `rarest_first_cutoff` 4, libtorrent `initial_picker_threshold` 4.
         pub random_first_pieces: u32,
-        /// In which order new pieces are taken after that.
+        /// In which order new pieces are taken after that: the rarest first, a fixed random order, or by number from
+        /// the first piece on ("sequential"), as for streaming.
+        ///
+        /// libtorrent's flag `sequential_download`: with it `random_first_pieces` and `finish_first` are not read,
+        /// and slow neighbours are not asked for common pieces (`peer_connection::picker_options`).
         pub order: PieceOrder,
         /// Of equally rare pieces the begun ones come first.
         ///
@@ -794,6 +799,8 @@ pub enum PieceOrder {
     RarestFirst,
     /// A fixed random order for each peer.
     Random,
+    /// By number, from the first piece on.
+    Sequential,
 }
 
 /// When a download meter begins to count.

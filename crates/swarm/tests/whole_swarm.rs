@@ -4,7 +4,8 @@ mod util;
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::profile::{
-    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, Sharing, SuggestMode, all, named,
+    FreeSlot, Interest, PieceOrder, Profile, RequestPipeline, SeedChoker, Sharing, SuggestMode,
+    all, named,
 };
 use flashcrowd_swarm::{AnnounceEvent, Message, Torrent, TrackerRules};
 use proptest::prelude::*;
@@ -39,6 +40,32 @@ fn a_swarm_completes_under_every_profile() {
         .expect("a string takes everything");
     }
     insta::assert_snapshot!(table);
+}
+
+/// How many of a peer's pieces came after one with a higher number.
+fn late(pieces: &[(Time, u32)]) -> usize {
+    let earlier = |at: usize| pieces[..at].iter().any(|(_, piece)| *piece > pieces[at].1);
+    (0..pieces.len()).filter(|at| earlier(*at)).count()
+}
+
+#[test]
+fn in_sequence_pieces_come_by_number() {
+    for mut profile in all() {
+        let name = profile.name.clone();
+        let late_of = |profile: &Profile, leechers| {
+            let mut swarm = Make::new(profile.clone(), leechers, torrent(16)).build();
+            assert!(swarm.run(secs(4000)), "{name} does not end");
+            let logs = &swarm.logs[1..];
+            assert!(logs.iter().all(|log| log.pieces.len() == 16));
+            logs.iter().map(|log| late(&log.pieces)).sum::<usize>()
+        };
+        let rarest = late_of(&profile, 12);
+        profile.picker.order = PieceOrder::Sequential;
+        assert_eq!(late_of(&profile, 1), 0, "{name} alone");
+        // Neighbours without the first pieces are asked for later ones.
+        let sequential = late_of(&profile, 12);
+        assert!(3 * sequential < rarest, "{name}: {sequential} against {rarest}");
+    }
 }
 
 #[test]

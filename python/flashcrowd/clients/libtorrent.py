@@ -185,6 +185,7 @@ def torrent_flags(job: Job) -> list[str]:
     flags = {
         "seed_mode": job.seed,
         "super_seeding": job.seed and job.settings.rules["super_seeding"],
+        "sequential_download": job.settings.sequential,
         # Another population may exchange peers, and so the torrent need not be private.
         "disable_pex": not job.settings.exchanges_peers,
     }
@@ -269,6 +270,8 @@ def own(rules: Mapping[str, Any], decided: Mapping[str, str]) -> dict[str, str]:
         **decided,
     }
     said = asked(rules)
+    if said.get("picker.order") == "sequential":  # a flag of the torrent
+        given["picker.order"] = "sequential"
     return given | {
         name: it for name, it in _IN_OTHER_WORDS.items() if said.get(name) != given[name]
     }

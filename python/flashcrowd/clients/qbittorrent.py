@@ -157,6 +157,11 @@ def super_seeds(job: Job) -> bool:
     return job.seed and bool(job.settings.rules["super_seeding"])
 
 
+def torrent_options(job: Job) -> dict[str, str]:
+    """What of the profile it is told with its torrent."""
+    return {"sequentialDownload": str(job.settings.sequential).lower()}
+
+
 def _kibibytes(size: int) -> int:
     return max(round(size / 1024), 1)
 
@@ -229,6 +234,7 @@ class QBittorrent(Daemon):
             "seedMode": "true" if self.job.seed else "false",
             "contentLayout": "Original",
             "autoTMM": "false",
+            **torrent_options(self.job),
             # A torrent can be told to hide what it has once it is there: until then it waits.
             "paused": str(self._waits).lower(),
             "stopped": str(self._waits).lower(),

@@ -143,6 +143,11 @@ class Settings:
         return int(self.rules.get("fast", {}).get("max_suggested", 16))
 
     @property
+    def sequential(self) -> bool:
+        """Whether pieces are taken by number, from the first one on."""
+        return self.rules["picker"]["order"] == "sequential"
+
+    @property
     def quota(self) -> Mapping[str, Any] | None:
         """The rules of a limiter that hands out quota; None for one that writes in turns."""
         limiter = self.rules["limiter"]
@@ -232,6 +237,10 @@ _UNREAD: tuple[tuple[tuple[str, ...], Callable[[_Rules], bool]], ...] = (
     (
         ("picker.adjacent_pieces", "picker.exclusive_pieces"),
         lambda it: not it["picker"]["whole_pieces_ns"],
+    ),
+    (
+        ("picker.begun_wins_ties", "picker.finish_first", "picker.random_first_pieces"),
+        lambda it: it["picker"]["order"] == "sequential",
     ),
     (("requests.snub_after",), lambda it: not it["requests"]["snubbing"]),
     (("requests.strict_end_game",), lambda it: not it["requests"]["end_game"]),

@@ -348,14 +348,14 @@ impl Peer {
         }
         let (block_map, picker) = (&self.block_map, &self.picker);
         let want = |piece: u32| block_map.has_free(piece);
-        let owners = |piece: &u32| picker.owners(*piece);
+        let rank = |piece: &u32| picker.rank(*piece);
         let begun = || picker.begun_pieces().filter(|piece| want(*piece));
         // Of a begun piece that nobody else is at, all that is left; of another only what lacks
         // (`add_blocks_downloading`, `exclusive_active`).
         let idle = || begun().filter(|piece| !self.is_at(seed, *piece));
         let whole = |piece: u32| (piece..piece + 1, usize::MAX);
         let part = |piece: u32| (piece..piece + 1, lacking);
-        let shared = || begun().min_by_key(owners).map(part);
+        let shared = || begun().min_by_key(rank).map(part);
         if rules.order == WebSeedOrder::Gaps || self.has_too_many_partials() {
             return shared();
         }
@@ -363,10 +363,11 @@ impl Peer {
             return idle().min().map(whole).or_else(|| begun().min().map(part));
         }
         let fresh = picker.fresh(want);
-        let wins = self.profile.picker.begun_wins_ties;
-        let idle = idle()
-            .min_by_key(owners)
-            .filter(|idle| wins && fresh.is_none_or(|fresh| owners(idle) <= owners(&fresh)));
+        let wins = |idle: &u32| match fresh {
+            Some(fresh) => picker.wins(*idle, fresh),
+            None => self.profile.picker.begun_wins_ties,
+        };
+        let idle = idle().min_by_key(rank).filter(wins);
         let run = |piece| (picker.run_around(piece, max, want), usize::MAX);
         idle.map(whole).or_else(|| fresh.map(run)).or_else(shared)
     }

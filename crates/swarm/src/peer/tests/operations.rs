@@ -137,7 +137,7 @@ fn today() -> impl Strategy<Value = Option<Profile>> {
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
-    (any::<[bool; 16]>(), 0usize..5, 0usize..4, today()).prop_map(
+    (any::<[bool; 17]>(), 0usize..5, 0usize..4, today()).prop_map(
         |(switch, seed, backlog, today)| {
             let name = match (switch[0], switch[10]) {
                 (true, _) => "modern",
@@ -174,7 +174,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 profile.meter.start = MeterStart::Unchoke;
             }
             if switch[8] {
-                profile.picker.order = PieceOrder::Random;
+                profile.picker.order =
+                    if switch[16] { PieceOrder::Sequential } else { PieceOrder::Random };
             }
             if switch[9] {
                 profile.connections.max_initiate = 2;
