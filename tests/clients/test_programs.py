@@ -146,7 +146,8 @@ def test_qbittorrent_takes_pieces_in_sequence(tmp_path: Path):
         try:
             swarm.prepare()
             swarm.begin(time.monotonic())
-            (client,) = [it.client for it in swarm.peers if it.client.program == "qbittorrent"]
+            clients: list[Any] = [it.client for it in swarm.peers]
+            (client,) = [it for it in clients if it.program == "qbittorrent"]
             testbed.until(swarm, lambda: b'"seq_dl":true' in client._get("torrents/info"))
             testbed.until(swarm, lambda: swarm.is_done)
             swarm.finish()

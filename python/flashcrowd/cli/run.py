@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -229,7 +229,8 @@ def _part(
         chosen.across = tuple(across)
     campaign = prepare(study, chosen)
     need = admitted(campaign, chosen, jobs, force, place)
-    need = of_here(chosen, study, need) if place is None else replace(need, cores=None)
+    if need is not None:
+        need = of_here(chosen, study, need)
     return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)
 
 

@@ -34,8 +34,7 @@ class StudyNeed:
         points: what each run of a point needs; `None` where the engine cannot tell.
         repeats: runs of each point.
         jobs: runs at a time.
-        cores: those of this machine that the runs keep busy; `None` where they wait for real time,
-            or are on other machines.
+        cores: those of this machine that the runs keep busy; `None` where they wait for real time.
     """
 
     points: Sequence[Need | None]
