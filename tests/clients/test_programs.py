@@ -153,7 +153,7 @@ def test_qbittorrent_takes_pieces_in_sequence(tmp_path: Path):
             swarm.finish()
         finally:
             swarm.close()
-    assert "picker.order" not in {row["setting"] for row in tables.rows(swarm)["programs"]}
+    assert "picker.order" not in {row["setting"] for row in testbed.rows(swarm)["programs"]}
 
 
 def _began(places: Any, folder: Path, *programs: str) -> Swarm:
