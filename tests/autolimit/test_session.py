@@ -426,7 +426,7 @@ def test_at_a_limit_of_the_user_without_delay_there_is_nothing_to_find(
     assert set(limits[30:]) == {40_000}
     status = session.status()
     assert (status.phase, status.reason, status.queue) == (
-        "holding", "your own limit is below what autolimit would set", "no added delay",
+        "holding", "your own limit, or --line, is below what autolimit would set", "no added delay",
     )  # fmt: skip
 
 

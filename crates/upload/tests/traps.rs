@@ -223,7 +223,7 @@ fn middle(found: &[(f64, &str)]) -> f64 {
     limits[limits.len() / 2]
 }
 
-const OWN: &str = "your own limit is below what autolimit would set";
+const OWN: &str = "your own limit, or --line, is below what autolimit would set";
 
 /// Where there is nothing to find, nothing is lowered: not to measure, and not for a capacity that nobody has seen.
 #[test]

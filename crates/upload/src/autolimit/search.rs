@@ -82,7 +82,8 @@ const LONGEST_REFRESH: Span = Span::from_secs(300);
 const FIRST_REFRESH: Span = Span::from_secs(30);
 
 /// The client is at the limit of its user, and a higher one would do no harm: there is nothing to find.
-const OWN: State = State::new(Phase::Holding, "your own limit is below what autolimit would set");
+const OWN: State =
+    State::new(Phase::Holding, "your own limit, or --line, is below what autolimit would set");
 
 /// A delay that may be ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
