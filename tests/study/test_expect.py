@@ -10,7 +10,7 @@ from flashcrowd.study import Study
 SMALL: dict[str, Any] = {
     "format": 1,
     "title": "Small",
-    "network": {"rtt": "20 ms", "groups": {"a": {}, "b": {}}},
+    "network": {"rtt": "20 ms", "groups": {"a": {"access": "ADSL 1/8"}, "b": {}}},
     "workloads": {
         "t": {"kind": "transfer", "from": "a", "to": "b", "size": "1 MB"},
         "p": {"kind": "ping", "from": "a", "to": "b"},

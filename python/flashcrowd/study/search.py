@@ -55,7 +55,8 @@ class Found:
 
 def search(query: str) -> list[Found]:
     """What has to do with some words, the best first: with all of them, or else with most."""
-    wanted = list(dict.fromkeys(stems(query)))
+    # A single letter or digit says nothing.
+    wanted = [stem for stem in dict.fromkeys(stems(query)) if len(stem) > 1]
     scores = [(document, document.scores(wanted)) for document in _documents()]
     for least in range(len(wanted), (len(wanted) - 1) // 2, -1):
         found = [
