@@ -21,3 +21,4 @@ html_css_files = ["site.css"]
 html_theme = "furo"
 html_title = "flashcrowd"
 html_show_sphinx = False
+html_show_copyright = False
