@@ -165,11 +165,12 @@ def _sure(used: Sequence[Finding]) -> Iterator[str]:
     least, most = min(counts), max(counts)
     runs = f"{wording.counts(least, most)} per point"
     of: dict[str, float] = {}
+    differences = 0
     for it in used:
-        size = max(map(abs, it.values(it.levels)))
-        for change in it.changes:
-            name = subject(it.measure)
+        name = subject(it.measure)
+        for change, size in it.changes:
             of[name] = max(of.get(name, 0.0), _relative(change, size))
+            differences += 1
     spread = max(of.values())
     if most == 1:
         yield "Each number is a sample: one run per point."
@@ -187,7 +188,7 @@ def _sure(used: Sequence[Finding]) -> Iterator[str]:
     elif spread > 1:
         yield f"The differences are not known within 100 % ({_CONFIDENCE}, {runs})."
     else:
-        which = "The" if len(used) == 1 and len(used[0].levels) == 2 else "Each"
+        which = "The" if differences == 1 else "Each"
         known = f"{which} difference is known within {_percent(spread)} of the larger number"
         yield f"{known} ({_CONFIDENCE}, {runs})."
 

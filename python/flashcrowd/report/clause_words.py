@@ -19,9 +19,9 @@ _FEWER = 34
 """Words beyond which levels are counted rather than named."""
 
 #: Levels of a group that are named, more are counted; fewer where a sentence grows too long. Then
-#: groups are named that are neither the best nor the worst, or are not. All of three are named
-#: while they fit.
-_NAMES = ((3, True), (2, True), (2, False), (1, False), (0, False))
+#: groups that are named between the best and the worst; more become one. All of three levels are
+#: named while they fit.
+_NAMES = ((3, 2), (2, 2), (2, 1), (2, 0), (1, 0), (0, 0))
 _ALL_NAMED = 3
 
 
@@ -103,7 +103,7 @@ _DELAYS = (
 )
 
 
-def _words(clause: Clause, beside: Clause | None, names: int, inner: bool, bad: str) -> str:
+def _words(clause: Clause, beside: Clause | None, names: int, inner: int, bad: str) -> str:
     """In words; `bad` stands behind the highest number."""
     where = clause.compared.named(clause.settings, again=beside is not None)
     name = "it" if beside else clause.subject
@@ -166,18 +166,20 @@ def _highest(clause: Clause) -> tuple[int, ...]:
     return max(clause.findings[0].groups, key=lambda group: max(clause.values(group)))
 
 
-def _ranked(clause: Clause, names: int, bad: str, *, inner: bool, named: bool) -> str:
+def _ranked(clause: Clause, names: int, bad: str, *, inner: int, named: bool) -> str:
     """The groups of levels with their numbers: the best first."""
     found = clause.findings[0]
+    first, *between, last_group = found.groups
+    if len(between) > inner:
+        between = [tuple(level for group in between for level in group)][:inner]
+    groups = [first, *between, last_group]
     # All others are those that are left when the rest has been named, never the first group.
-    crowd = max(range(1, len(found.groups)), key=lambda i: (len(found.groups[i]), i))
+    crowd = max(range(1, len(groups)), key=lambda i: (len(groups[i]), i))
     highest = _highest(clause)
     if found.reference is not None and clause.values([found.reference]) > clause.values(highest):
         highest = ()
     said, last = [], ""
-    for i, group in enumerate(found.groups):
-        if 0 < i < len(found.groups) - 1 and not inner:
-            continue
+    for i, group in enumerate(groups):
         number, last = _unless(clause.level(group), last)
         if len(group) > names and i == crowd:
             which = f"the other {len(group)}"
@@ -239,10 +241,15 @@ def _by(clause: Clause) -> str:
     found = clause.findings[0]
     if clause.measure.unit == "%" or len(found.groups) != 2 or found.reference is not None:
         return ""
-    ratios = [found.ratio for found in clause.findings]
-    if 1.0 in ratios:
+    ratios = [ratio for it in clause.findings for ratio in it.ratios]
+    if min(ratios) <= 1.0 <= max(ratios) or not 0 < min(ratios) <= max(ratios) < math.inf:
         return ""
-    return by(ratios, clause.measure)
+    text = by(ratios, clause.measure)
+    better = found.groups[0]
+    if len(better) > 1 and found.base in better and " to " in clause.level(better):
+        than = "than" if text.endswith((clause.measure.more, clause.measure.less)) else "as"
+        text += f" {than} with {axis_words.value(found.axis, found.base)}"
+    return text
 
 
 def by(ratios: Iterable[float], measure: Measure) -> str:

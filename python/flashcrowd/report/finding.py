@@ -23,8 +23,11 @@ _HOLLOW = 0.25
 #: So few levels have no trend.
 _FEW = 2
 
-#: Groups of levels that a sentence names at most.
-_MOST_GROUPS = 3
+#: Groups of levels that a sentence names at most; of more, those between become one.
+_MOST_GROUPS = 4
+
+#: Of more levels than these a baseline that is best or worst stands apart.
+_MOST_WITH_BASELINE = 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Finding:
             trend its first level, the one where it bends or turns, and its last; of the undecided
             the two furthest.
         points: the point of each level.
+        base: the baseline's level, with which a table compares the others; without one, the first.
         reference: the baseline's level, where it is better or worse than all that are ranked.
         bends: whether a trend has three groups as nothing differs before the second.
         settles: whether a trend ends before its last level, as nothing differs from there on.
@@ -53,6 +57,7 @@ class Finding:
     kind: Kind
     groups: tuple[tuple[int, ...], ...]
     points: dict[int, Point]
+    base: int
     reference: int | None = None
     bends: bool = False
     settles: bool = False
@@ -91,13 +96,34 @@ class Finding:
         return between(self.measure, self.points[high], self.points[low])
 
     @property
-    def changes(self) -> list[Estimate | None]:
-        """Of each difference that is named as one; the widest only where groups stand for it."""
-        if self.against not in self.levels:
-            return [self.change]
-        base = self.points[self.against]
-        named = [level for level in self.levels if level != self.against]
-        return [between(self.measure, self.points[level], base) for level in named]
+    def changes(self) -> list[tuple[Estimate | None, float]]:
+        """The differences that it is about, each with the larger of both numbers.
+
+        Each compared level differs from the baseline, as in a table. The ends of a trend, and the
+        best and the worst where neither differs surely from the baseline, differ from each other.
+        """
+        first, last = self.groups[0][0], self.groups[-1][0]
+        if self.against is not None and self.against not in self.levels:
+            pairs = [(last, first)]
+        else:
+            others = [level for level in self.points if level not in (self.base, *self.unsure)]
+            pairs = [(level, self.base) for level in others]
+            if self.kind == "trend" and self.base not in (first, last):
+                pairs.append((last, first))
+        return [
+            (
+                between(self.measure, self.points[one], self.points[other]),
+                max(map(abs, self.values([one, other]))),
+            )
+            for one, other in pairs
+        ]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Levels of the last group over the first group: over the baseline, if it is in there."""
+        first, last = self.groups[0], self.groups[-1]
+        of = self.values([self.base] if self.base in first else first)
+        return [value / each if each else math.inf for value in self.values(last) for each in of]
 
     @property
     def runs(self) -> tuple[int, int]:
@@ -135,7 +161,8 @@ def finding(
         return None
 
     def found(kind: Kind, groups: Sequence[Sequence[int]]) -> Finding:
-        return Finding(measure, axis, kind, tuple(map(tuple, groups)), kept)
+        base = baseline if baseline in means else min(means)
+        return Finding(measure, axis, kind, tuple(map(tuple, groups)), kept, base)
 
     def moves(one: int, other: int) -> bool:
         return least.matters(means[one], means[other])
@@ -168,7 +195,7 @@ def finding(
     with_it = next(group for group in groups if against in group)
     if not set(unsure) <= set(with_it):
         return _against(found, ranked, against, unsure)
-    apart = [baseline] in (groups[0], groups[-1]) and len(ranked) > _MOST_GROUPS
+    apart = [baseline] in (groups[0], groups[-1]) and len(ranked) > _MOST_WITH_BASELINE
     rest = _groups([level for level in ranked if level != baseline], differ)
     if baseline is not None and apart and len(rest) > 1:
         return replace(found("ranked", _most(rest)), reference=baseline)
@@ -192,7 +219,7 @@ def _against(
         [level for level in side if level not in unsure] for side in (ranked[:at], ranked[:at:-1])
     )
     groups = [group for group in ([against], better, worse) if group]
-    return replace(found("ranked", groups), against=against, unsure=tuple(unsure))
+    return replace(found("ranked", groups), base=against, against=against, unsure=tuple(unsure))
 
 
 def _comparable(measure: Measure, levels: dict[int, Point]) -> Iterator[tuple[int, Point]]:
@@ -254,7 +281,7 @@ def _groups(ranked: list[int], differ: Differ) -> list[list[int]]:
 
 
 def _most(groups: list[list[int]]) -> list[list[int]]:
-    """At most three groups: the first, the last, and all between them."""
+    """At most four groups; of more the first, the last, and all between them."""
     if len(groups) <= _MOST_GROUPS:
         return groups
     return [groups[0], [level for group in groups[1:-1] for level in group], groups[-1]]
