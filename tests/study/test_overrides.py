@@ -1,7 +1,9 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flashcrowd.cli.options import load
 from flashcrowd.errors import StudyError
 from flashcrowd.study import Study
 from flashcrowd.units import Rate, Span
@@ -47,6 +49,50 @@ def test_a_path_that_is_set_is_swept_no_more():
     study = with_values(network__rtt="7 ms")
     assert study.sweep == []
     assert study.network.rtt == Span("7 ms")
+
+
+JOINT: dict[str, Any] = {
+    **DOCUMENT,
+    "sweep": [
+        {
+            "network.rtt": ["0 ms", "400 ms", "0 ms"],
+            "workloads.bulk.limit": ["1 Mbit/s", "1 Mbit/s", "unlimited"],
+        }
+    ],
+    "report": {"cases": ["near", "far", "free"]},
+}
+
+
+def test_a_path_that_alone_tells_points_apart_is_not_set():
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(JOINT, set={"network.rtt": "7 ms"})
+    (problem,) = caught.value.problems
+    assert problem.path == "network.rtt"
+    assert "swept with workloads.bulk.limit" in problem.allowed
+    assert "the values 1 and 2 of these are the same" in problem.allowed
+    assert "[[sweep]]" in problem.hint
+    both = {"network.rtt": "7 ms", "workloads.bulk.limit": "2 Mbit/s"}
+    study = Study.from_dict(JOINT, set=both)
+    assert study.sweep == []
+    assert study.fixed == ("network.rtt", "workloads.bulk.limit")
+
+
+def test_cases_stay_where_points_still_differ():
+    axis = {"network.rtt": ["0 ms", "400 ms"], "workloads.bulk.limit": ["1 Mbit/s", "unlimited"]}
+    given = {**JOINT, "sweep": [axis], "report": {"cases": ["near", "far"]}}
+    study = Study.from_dict(given, set={"network.rtt": "7 ms"})
+    assert study.sweep == [{"workloads.bulk.limit": ["1 Mbit/s", "unlimited"]}]
+    assert study.report.cases == ["near", "far"]
+
+
+def test_a_path_that_is_swept_no_more_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "s.toml"
+    file.write_text(Study.from_dict(DOCUMENT).to_toml(), encoding="utf-8")
+    load(file, ["network.rtt=7 ms"])
+    said = capsys.readouterr().err
+    assert "network.rtt is no longer swept: --set gives it one value\n" in said
+    load(file, ["network.loss=5 %"])
+    assert "no longer swept" not in capsys.readouterr().err
 
 
 def test_repeats_and_seed_have_arguments_of_their_own():

@@ -94,6 +94,8 @@ def load(
             file=sys.stderr,
         )
     loaded = Study.load(own, set=assignments(settings), repeats=repeats, seed=seed)
+    for path in loaded.fixed:
+        print(f"{path} is no longer swept: --set gives it one value", file=sys.stderr)
     for said in first([*map(warning, loaded.warnings())]):
         print(f"warning: {said}", file=sys.stderr)
     return loaded

@@ -140,7 +140,7 @@ def without(document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]
             for key, value in report["baseline"].items()
             if not any(path == key or path.endswith(f".{key}") for path in fixed)
         }
-    if axes and any(path in axes[0] for path in fixed):
+    if axes and set(axes[0]) <= set(fixed):
         kept.pop("cases", None)
         if isinstance(kept.get("baseline"), dict):
             kept["baseline"] = {k: value for k, value in kept["baseline"].items() if k != CASE}

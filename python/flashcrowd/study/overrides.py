@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,6 @@ def overridden(
         values: the new values by path.
     """
     problems: list[Problem] = []
-    axes = [dict(axis) for axis in axes]
     for path, value in values.items():
         segments = paths.parse(path)
         if segments is None or segments[0] not in (*ROOTS, *TOP):
@@ -44,11 +44,37 @@ def overridden(
             if segments[-1] not in _NAMES
         ]
         problems.extend(found)
+        joint = next((axis for axis in axes if path in axis), {})
+        left = {other: of for other, of in joint.items() if other not in values}
+        if left and (equal := _equal(left)):
+            found = [_joint(path, value, list(left), equal)]
+            problems.extend(found)
         if not found:
             given = _set(given, document, segments, plain(value))
-            for axis in axes:
-                axis.pop(path, None)
-    return {**given, "sweep": [axis for axis in axes if axis]}, problems
+    left = [{path: of for path, of in axis.items() if path not in values} for axis in axes]
+    return {**given, "sweep": [axis for axis in left if axis]}, problems
+
+
+def _equal(axis: Axis) -> tuple[int, int] | None:
+    """Two levels of an axis with the same values, counted from 1."""
+    seen: dict[str, int] = {}
+    for number, level in enumerate(zip(*axis.values(), strict=True), start=1):
+        first = seen.setdefault(json.dumps(level, sort_keys=True, default=str), number)
+        if first != number:
+            return first, number
+    return None
+
+
+def _joint(path: str, value: Any, others: Sequence[str], equal: tuple[int, int]) -> Problem:
+    """That a path is all that tells two levels of an axis apart."""
+    first, second = equal
+    return Problem(
+        path,
+        shown(value),
+        f"no value that makes points equal: it is swept with {', '.join(others)}, and without it "
+        f"the values {first} and {second} of these are the same",
+        "set these as well, or change the lists of this [[sweep]] in the study file",
+    )
 
 
 def _hint(path: str, document: dict[str, Any]) -> str:

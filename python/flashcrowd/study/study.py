@@ -73,6 +73,7 @@ class Study(Scenario):
     _files: Files = PrivateAttr(default_factory=Files)
     _place: str = PrivateAttr(default="study")
     _text: str | None = PrivateAttr(default=None)
+    _fixed: tuple[str, ...] = PrivateAttr(default=())
     _points: list[Point] | None = PrivateAttr(default=None)
     _kept: Kept = PrivateAttr(default_factory=Kept)
 
@@ -140,7 +141,9 @@ class Study(Scenario):
             if problems:
                 raise StudyError(problems, place)
             given = headline.without(given, set, study.sweep)
+            fixed = tuple(path for axis in study.sweep for path in axis if path in set)
             study = cls._validated(given, place, Path(directory))
+            study._fixed = fixed
         try:
             study.check()
         except StudyError as wrong:
@@ -180,6 +183,11 @@ class Study(Scenario):
     def name(self) -> str:
         """What its files are called: the name of the study file, or else the title."""
         return self.title if self._text is None else Path(self._place).stem
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Paths that the study file sweeps, and of which `set` chose one value."""
+        return self._fixed
 
     @property
     def source(self) -> str | None:
