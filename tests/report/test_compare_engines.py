@@ -8,9 +8,23 @@ from flashcrowd.report import compare_match
 from flashcrowd.report.compare_side import Side
 
 
-def side(name: str, program: str, *outcomes: tuple[str, str]) -> Side:
+def side(name: str, program: str, *outcomes: tuple[str, str], commit: str = "c1") -> Side:
     runs = {"outcome": [it for it, _ in outcomes], "reason": [why for _, why in outcomes]}
-    return Side(name, {"runs": pa.table(runs)}, {}, program=program)
+    return Side(name, {"runs": pa.table(runs)}, {}, {"commit": commit}, program=program)
+
+
+def test_two_engines_of_one_build_are_no_different_programs():
+    simulated = side("simulation", "simulation 0.1.0 (abc)")
+    emulated = side("emulation", "emulation 0.1.0 (def)")
+    assert not list(compare_match._programs([simulated, emulated]))
+    for other in (
+        side("emulation", "emulation 0.2.0 (def)"),
+        side("emulation", "emulation 0.1.0 (def)", commit="c2"),
+    ):
+        (said,) = compare_match._programs([simulated, other])
+        assert said.startswith("Made by different programs")
+    (said,) = compare_match._programs([simulated, side("new", "simulation 0.1.0 (abd)"), emulated])
+    assert "new by simulation 0.1.0 (abd)" in said
 
 
 def test_folders_of_two_engines_have_their_names():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashcrowd.amounts import duration
-from flashcrowd.cli import main
+from flashcrowd.cli import bound_text, main
 from flashcrowd.cli.bound_text import numbered
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
@@ -29,6 +29,13 @@ def test_a_swarm_is_bound_by_the_longest_of_three_times():
     many = bound(10**6, [Lines(1, 2 * MBIT)], [Lines(98, 1 * MBIT, 10 * MBIT)])
     assert many.fastest_s == many.together_s == pytest.approx(98 * 8 / 100)
     assert many.reason == "all lines up together"
+
+
+def test_a_source_that_sends_nothing_is_one_sentence():
+    said = bound_text._sentences(
+        bound_text._Said("crowd", bound(10**6, [Lines(1, 0)], [Lines(2)]), None, True)
+    )
+    assert said == ["No download can end: the source sends nothing."]
 
 
 def test_without_peers_the_source_sends_all_copies():

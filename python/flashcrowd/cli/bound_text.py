@@ -88,6 +88,8 @@ def _total(bound: Bound) -> str:
 def _sentences(said: _Said) -> list[str]:
     bound = said.bound
     told: list[str] = []
+    if not math.isfinite(bound.fastest_s):
+        return [f"No download can end: {_never(bound)}."]
     if math.isfinite(bound.source_bps):
         told.append(f"The source alone takes {_time(bound.alone_s)} at {_rate(bound.source_bps)}.")
     if math.isfinite(bound.down_bps):
@@ -103,6 +105,11 @@ def _sentences(said: _Said) -> list[str]:
     stay = "" if said.stay else ", if all stay until then"
     told.append(f"The last download cannot end before {_time(bound.fastest_s)}{stay}.")
     return [*told, *_shares(said)]
+
+
+def _never(bound: Bound) -> str:
+    """Why a download has no end."""
+    return "the source sends nothing" if not bound.source_bps else "a line down carries nothing"
 
 
 def _shares(said: _Said) -> Iterator[str]:
@@ -211,4 +218,4 @@ def _rate(bps: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return duration(seconds) if math.isfinite(seconds) else "for ever"
+    return duration(seconds) if math.isfinite(seconds) else "never"

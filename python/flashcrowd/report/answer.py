@@ -119,6 +119,8 @@ def _compared(
                 said[0] = joined
             elif sum(map(len, texts)) < _MOST:
                 said.append(text)
+            elif len((joined := f"{words(its[0], inner=1)}; {text}").split()) <= MOST_WORDS:
+                said[0] = joined
             else:
                 continue
             used.append(clause)
@@ -230,5 +232,5 @@ def _are_near(spreads: Sequence[float]) -> bool:
 def _percent(share: float) -> str:
     """A share in per cent, rounded up to two digits, 0.1 % at least."""
     share = max(share, 0.001)
-    places = 1 if share < 0.1 else 0
+    places = 1 if share <= 0.099 else 0
     return f"{wording.number(math.ceil(100 * share * 10**places) / 10**places, places)} %"

@@ -39,12 +39,13 @@ def every(axis: Axis, levels: Sequence[int]) -> str:
     return f"with {_several(axis, levels, _NAMES[0][0], named=False)}"
 
 
-def words(clause: Clause, beside: Clause | None = None) -> str:
+def words(clause: Clause, beside: Clause | None = None, inner: int = 2) -> str:
     """A clause, without a capital and a full stop.
 
     Args:
         clause: what came out.
         beside: what was said of the measure before, in the same sentence or the one before.
+        inner: groups that are named between the best and the worst, at most.
     """
     end, bad = "", ""
     if is_bufferbloat(clause) and _lists(clause):
@@ -53,7 +54,10 @@ def words(clause: Clause, beside: Clause | None = None) -> str:
         falls = clause.kind == "trend" and len(clause.findings[0].groups) == 2
         shrinks = falls and clause.findings[0].ratio < 1
         end = ", as bufferbloat shrinks" if shrinks else ", because of bufferbloat"
-    said = [f"{_once(_words(clause, beside, *names, bad))}{end}" for names in _NAMES]
+    said = [
+        f"{_once(_words(clause, beside, names, min(between, inner), bad))}{end}"
+        for names, between in _NAMES
+    ]
     for most in (_FEWER, MOST_WORDS):
         for text in said[: 2 if most == _FEWER else None]:
             if len(text.split()) <= most:

@@ -175,12 +175,26 @@ def _left_out(
 
 def _programs(sides: Sequence[Side]) -> Iterator[str]:
     """That the folders were not made by one program, or not with one version of the tables."""
-    if len({side.program for side in sides}) > 1:
+    if _differ(sides):
         each = "; ".join(_made_by(side) for side in sides)
         yield f"Made by different programs, so a difference may come from the program: {each}."
     if len({side.version for side in sides}) > 1:
         each = "; ".join(f"{side.name} has version {side.version}" for side in sides)
         yield f"Tables of different versions, matched by the names of their columns: {each}."
+
+
+def _differ(sides: Sequence[Side]) -> bool:
+    """Whether two folders of one engine, or two engines, are not of one build.
+
+    Each engine of an installation has a digest of its own: engines have their build in common.
+    """
+    programs: dict[str, set[str]] = {}
+    builds: set[tuple[object, ...]] = set()
+    for side in sides:
+        programs.setdefault(side.program.partition(" ")[0], set()).add(side.program)
+        builds.add((*side.program.split(" ")[1:2], side.provenance.get("commit")))
+    several = any(len(each) > 1 for each in programs.values())
+    return several or (len(programs) > 1 and len(builds) > 1)
 
 
 def _made_by(side: Side) -> str:
