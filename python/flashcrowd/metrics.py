@@ -298,6 +298,11 @@ def parse(text: str) -> Named:
     return Named(found, statistic or "mean", of, within)
 
 
+def said(statistic: str) -> str:
+    """A statistic in words."""
+    return STATISTICS.get(statistic) or f"percentile {statistic.removeprefix('p')}"
+
+
 def percentile(statistic: str) -> float | None:
     """The percentage of a statistic such as `p95`; `None` for another one."""
     if statistic == "median":

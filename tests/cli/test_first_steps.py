@@ -14,6 +14,7 @@ from flashcrowd.catalogue import KINDS
 from flashcrowd.cli import main
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.errors import StudyError
+from flashcrowd.metrics import METRICS, Metric
 from flashcrowd.scenario import LINES, Measures, paths, shipped
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.queue import DISCIPLINES
@@ -180,6 +181,24 @@ def test_lists_are_those_of_the_engine_and_of_the_checks():
     assert found["papers"] == sorted(path.parent.name for path in ROOT.glob("papers/*/paper.toml"))
     assert found["engines"] == list(ENGINES)
     assert {"swarm", "transfer", "ping"} <= set(found["workloads"])
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda it: it.name)
+def test_every_measure_is_explained(metric: Metric, capsys: Any):
+    assert status("explain", *metric.name.split()) == 0
+    said = capsys.readouterr().out
+    assert f"{metric.name} (a measure)" in said
+    assert metric.meaning in said
+    assert metric.unit in said
+
+
+def test_a_measure_is_explained_as_a_report_names_it_and_found_by_words(capsys: Any):
+    assert status("explain", "p95", "ping") == 0
+    said = capsys.readouterr().out
+    assert "percentile 95 of each run" in said
+    assert 'report.headline = ["p95 ping"]' in said
+    assert status("explain", "share", "without", "the", "file", "left") == 0
+    assert "left without the file  " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -268,3 +269,26 @@ def test_of_a_long_list_of_doubts_the_first_are_shown(tmp_path, monkeypatch, cap
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 21
     assert said[-1] == "warning: … and 11980 more"
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_key_that_is_missing_has_an_example(swept: bool):
+    backlog = {"kind": "queue-time", "queue_time": "3 s", "min": 2}
+    path = "profiles.mine.requests.backlog"
+    document: dict[str, Any] = {
+        "format": 1,
+        "title": "T",
+        "network": {"groups": {"a": {}}},
+        "profiles": {"mine": {"base": "libtorrent"}},
+        "workloads": {"swarm": {"kind": "swarm", "size": "1 MB", "populations": {
+            "s": {"role": "seed", "group": "a"}, "p": {"group": "a", "profile": "mine"}}}},
+    }  # fmt: skip
+    if swept:
+        document["sweep"] = {path: [2, backlog]}
+    else:
+        document["profiles"]["mine"]["requests"] = {"backlog": backlog}
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(document)
+    (problem,) = caught.value.problems
+    assert problem.path.endswith(".max")
+    assert problem.hint == "Greatest number, as in max = 500"

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from flashcrowd import metrics
 from flashcrowd.catalogue import KINDS, Kind, kind_of
 from flashcrowd.scenario import paths
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import Key, find, suggestions, written
 from flashcrowd.study.search import search
+from flashcrowd.units import UnitError
 
 MOST = 12
 """A search shows so many, and a name so many values that are not compared with others."""
@@ -35,7 +37,7 @@ def explain(
         str,
         Parameter(
             help="Dotted path of a key, as in network.rtt; its end is enough, as in choker. Or a "
-            "name, as in libtorrent or codel; a setting of a real client; or words."
+            "name, as in libtorrent or codel; a measure; a setting of a real client; or words."
         ),
     ],
     /,
@@ -44,12 +46,13 @@ def explain(
     """Say what a key of a study means: what is allowed, the default, an example.
 
     Names of your own may be left out: network.groups.access is the access of any group. A name
-    from `flashcrowd list` is described by its settings. Other words are searched for.
+    from `flashcrowd list` is described by its settings, a measure of a report by how it is
+    observed. Other words are searched for.
 
     Exit status: 0, or 2 if nothing is found.
     """
     asked = " ".join([key, *words])
-    parts = [*_of_key(asked), *_of_names(asked), *_of_clients(asked)]
+    parts = [*_of_key(asked), *_of_names(asked), *_of_measures(asked), *_of_clients(asked)]
     if not parts and (len(paths.parse(asked) or []) < 2 or words):
         parts = _searched(asked)
     if not parts:
@@ -119,6 +122,30 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
         else:
             found[before + key] = written(value)
     return found
+
+
+def _of_measures(text: str) -> list[str]:
+    """What a measure is, as a report names it."""
+    try:
+        named = metrics.parse(text)
+    except UnitError:
+        return []
+    found = named.metric
+    better = {"less": "lower is better", "more": "higher is better"}.get(found.better, "")
+    rows = [
+        ("meaning", found.meaning),
+        ("run", f"{metrics.said(named.statistic)} of each run" if found.many else "one number"),
+        ("unit", found.unit),
+        ("of", ", ".join((found.kind, *found.others))),
+        ("better", better),
+    ]
+    least = f"at least {100 * metrics.SHARE:g} % of the number"
+    if found.matters:
+        unit = "percentage points" if found.unit == "%" else found.unit
+        least = f"at least {found.matters:g} {unit}, and {least}"
+    rows.append(("matters", f"a difference of {least}"))
+    rows.append(("example", f'report.headline = ["{named}"]'))
+    return [_rows(f"{named} (a measure)", [row for row in rows if row[1]])]
 
 
 def _of_clients(name: str) -> list[str]:

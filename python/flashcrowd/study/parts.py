@@ -18,6 +18,7 @@ from flashcrowd.scenario import paths
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.study.missing import with_examples
 from flashcrowd.study.sweep import Axis
 
 Place = tuple[str, ...]
@@ -126,7 +127,7 @@ class Parts:
         try:
             Scenario.model_validate(document, context=self._context)
         except ValidationError as error:
-            return problems_of(error, Scenario, document)
+            return with_examples(problems_of(error, Scenario, document))
         raise AssertionError("a document is refused with validated tables in it, and not without")
 
 

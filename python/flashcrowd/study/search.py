@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from flashcrowd.catalogue import KINDS
+from flashcrowd.metrics import METRICS
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, Key, every_key
 
@@ -143,6 +144,9 @@ def _made() -> Iterator[_Document]:
             found = Found(name, f"({kind.name}) {sentence}")
             weights = _weighed((_LAST, name), (_MEANING, sentence), of=_OF_NAMES)
             yield _Document(found, weights)
+    for it in METRICS:
+        found = Found(it.name, f"(measure) {it.meaning}")
+        yield _Document(found, _weighed((_LAST, it.name), (_MEANING, it.meaning), of=_OF_NAMES))
     for key in every_key():
         yield _Document(Found(key.text, key.meaning), _of_key(key, called.get(key.text, [])))
 

@@ -24,6 +24,7 @@ from flashcrowd.study import expectation, headline
 from flashcrowd.study.expectation import Expectation
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
+from flashcrowd.study.missing import with_examples
 from flashcrowd.study.overrides import overridden, replaced_in
 from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
@@ -157,7 +158,8 @@ class Study(Scenario):
         try:
             study = cls.model_validate(document, context={"files": files})
         except ValidationError as error:
-            raise StudyError(problems_of(error, cls, document), place) from None
+            found = with_examples(problems_of(error, cls, document))
+            raise StudyError(found, place) from None
         study._files, study._place = files, place
         return study
 
