@@ -251,6 +251,22 @@ fn a_limit_of_the_user_above_the_share_does_not_hide_the_capacity() {
     }
 }
 
+/// The usual advice for this line, in a client that follows its first limit late: the bursts that probes meet meanwhile are no
+/// noise of the line, or no probe would seem to wait for the upload afterwards.
+#[test]
+fn seven_tenths_of_the_line_are_kept_only_where_bursts_do_no_harm() {
+    for tenth in 0..60 {
+        let follows = f64::from(tenth) / 10.0;
+        let line = Scenario { ceiling: |_| 87.5e3, follows, ..Scenario::default() };
+        let found = limits("autolimit-delay", line.clone());
+        let share = middle(&found[40..]);
+        assert!((40.0..56.0).contains(&share), "{share} after {follows} s: {found:?}");
+        assert!(found[40..].iter().all(|it| it.1 != OWN), "{follows} s: {found:?}");
+        let found = limits("autolimit", line);
+        assert!(found[40..].iter().all(|it| *it == (87.5, OWN)), "{follows} s: {found:?}");
+    }
+}
+
 #[test]
 fn a_limit_of_the_user_that_is_lifted_is_searched_beyond_and_a_new_one_holds() {
     let until_150 = |t: f64| if t < 150.0 { 30e3 } else { f64::INFINITY };

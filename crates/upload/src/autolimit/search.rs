@@ -52,6 +52,9 @@ const CROWDED: f64 = 0.6;
 /// runs empty makes probes wait as well.
 const DOUBTED: f64 = 4.0 * FIRST;
 
+/// A client that sends more than so many times its limit does not follow it yet: one that does may write two blocks in a window.
+const FOLLOWED: f64 = 4.0;
+
 /// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling; later, by as many
 /// again at most, if the delay rose first, as what stood in the sockets came to the modem.
 const MAX_DRAIN: usize = 5;
@@ -124,7 +127,7 @@ pub(crate) struct Control {
     reference: Reference,
     /// A download's queue stands while our upload rests.
     shared: bool,
-    /// How busy the line was without a download, and the longest delay while it rested, in seconds.
+    /// How busy the line was without a download, and the delay that few probes have while it rests, in seconds.
     line: Occupancy,
     idle: f64,
     /// Windows in a row without any queue.
@@ -331,7 +334,11 @@ impl Control {
             _ => 2,
         };
         let drains = !self.found && sensed.fell > QUEUE;
-        if windows < enough || drains {
+        // Clients follow late, and what they send until then is no rest.
+        let late = !self.found
+            && windows < enough + MAX_DRAIN
+            && sensed.latest.is_some_and(|latest| latest > FOLLOWED * self.limit);
+        if windows < enough || drains || late {
             self.mode = Mode::Rest { windows: if drains { 0 } else { windows }, suspect };
             return;
         }
@@ -388,7 +395,7 @@ impl Control {
                 // It was innocent, as far as it was used: the next limit is twice as high, as in the search that was interrupted.
                 self.good = self.good.max(bounded(suspect.used * DOUBLE / SEARCH));
             } else if !shared {
-                self.idle = self.senses.peak(1);
+                self.idle = 2.0 * self.senses.middle();
             }
             self.state = state(Phase::Raising, "idle delay measured, searching for the limit");
             self.search(sensed);

@@ -244,16 +244,12 @@ impl Senses {
         delays.fold((0, 0), |(waited, all), delay| (waited + usize::from(delay > longer), all + 1))
     }
 
-    /// The longest delay of the last windows, in seconds; of each reflector its own, and of these the second, so that one that is
-    /// congested itself does not count.
-    pub(super) fn peak(&self, windows: usize) -> f64 {
-        let mut max = vec![0.0f64; self.reflectors.len()];
-        let from = self.recent.len().saturating_sub(windows);
-        for &(reflector, rtt) in self.recent[from..].iter().flatten() {
-            max[reflector] = max[reflector].max(self.delay(reflector, rtt));
-        }
-        max.sort_by(f64::total_cmp);
-        max.iter().rev().nth(1).or(max.first()).copied().unwrap_or(0.0)
+    /// The median delay of the last window, in seconds: of a queue from before that drains in its first half it knows nothing.
+    pub(super) fn middle(&self) -> f64 {
+        let answers = self.recent.last().into_iter().flatten();
+        let mut delays: Vec<f64> =
+            answers.map(|&(reflector, rtt)| self.delay(reflector, rtt)).collect();
+        quantile(&mut delays, 0.5).unwrap_or(0.0)
     }
 
     /// The least round trip, in seconds, of the middle reflector; zero before there is an answer.

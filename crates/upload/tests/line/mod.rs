@@ -53,6 +53,8 @@ pub(crate) struct Scenario {
     pub(crate) clients: usize,
     /// When controllers are started; their clients upload without a limit before.
     pub(crate) starts: f64,
+    /// Until when clients keep the limit of their user alone: they follow a controller late.
+    pub(crate) follows: f64,
     /// The limit of the user, in bytes per second, above which controllers get nothing.
     pub(crate) ceiling: fn(f64) -> f64,
 }
@@ -79,6 +81,7 @@ impl Default for Scenario {
             utp: false,
             clients: 1,
             starts: 0.0,
+            follows: 0.0,
             ceiling: |_| f64::INFINITY,
         }
     }
@@ -229,7 +232,9 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
                     let when = step + 1 + (wait / STEP) as u64;
                     due.push((when, Answer { reflector: probe.reflector, rtt }));
                 }
-                let limit = controller.limit().bytes_per_second().min(ceiling);
+                let own = t < scenario.follows;
+                let limit = controller.limit().bytes_per_second();
+                let limit = if own { ceiling } else { limit.min(ceiling) };
                 if limit != client.limit {
                     client.changes += 1;
                     client.limit = limit;

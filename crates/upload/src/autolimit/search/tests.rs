@@ -101,7 +101,10 @@ fn the_window_of_the_reference_is_the_first_of_the_search() {
     let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
     let control = Control::reserved(&AutolimitDelay::default(), &setup);
     let mut line = Line { control, now: Time::START };
-    line.windows(&[0, 0]);
+    line.windows(&[0; 2 + MAX_DRAIN - 1]);
+    let resting = |control: &Control| matches!(control.mode, Mode::Rest { .. });
+    assert!(resting(&line.control), "the client does not follow: {:?}", line.control.mode);
+    line.windows(&[0]);
     assert_eq!(line.control.mode, Mode::Search);
     assert!(line.control.reserve.is_some_and(|reserve| reserve.guess().is_finite()));
 }
