@@ -65,8 +65,7 @@ impl Reserve {
 
     /// The share by what is known so far, however little that is; infinite without anything.
     pub(super) fn guess(&self) -> f64 {
-        let seen = self.line.capacity().map_or(f64::INFINITY, |capacity| self.share * capacity);
-        seen.min(self.ceiling)
+        self.guessed().unwrap_or(f64::INFINITY).min(self.ceiling)
     }
 
     /// The limit at which a search is over that has come to this one: a few probes that waited are enough to stop.
@@ -79,9 +78,16 @@ impl Reserve {
     /// without bursts makes nobody wait below the capacity, and then the queue is all that is known.
     pub(super) fn limit(&self) -> Option<f64> {
         if self.line.waits() >= BELIEVED {
-            return self.line.capacity().map(|capacity| self.share * capacity);
+            return self.guessed();
         }
-        self.ceiling.is_finite().then_some(self.ceiling)
+        // A queue that stood after a stall tells of what was pent up, and few bursts are enough to see that the line has more.
+        let more = if self.line.waits() >= 0.5 * BELIEVED { self.guessed() } else { None };
+        self.ceiling.is_finite().then(|| self.ceiling.max(more.unwrap_or(0.0)))
+    }
+
+    /// The share by the bursts that were seen, however few.
+    fn guessed(&self) -> Option<f64> {
+        self.line.capacity().map(|capacity| self.share * capacity)
     }
 
     /// The next limit after one that is in force: lower at once, higher by a tenth at most.
@@ -121,6 +127,20 @@ mod tests {
         assert_eq!(reserve.limit(), None);
         reserve.full(CAPACITY);
         assert_eq!(reserve.limit(), Some(0.4 * CAPACITY));
+    }
+
+    /// At 11 kB/s on a line of 125 kB/s one probe in two windows waits.
+    #[test]
+    fn a_queue_that_was_pent_up_by_a_stall_is_disproved_within_half_a_minute() {
+        let mut reserve = Reserve::new(&AutolimitDelay::default());
+        let found = 11e3;
+        reserve.full(found / 0.4);
+        let mut limit = found;
+        for window in 0..15 {
+            reserve.note(limit, (usize::from(window % 2 == 0), 5));
+            limit = reserve.next(limit, found);
+        }
+        assert!(limit > 1.2 * found, "{limit}");
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use super::occupancy::Occupancy;
 use super::reserve::{self, AutolimitDelay, Reserve};
 use super::senses::{Sensed, Senses, WINDOW, Window, answers_of_senses};
-use super::{BOUND, CUT, FIRST, SEARCH, bounded, threshold};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
 use crate::{Controller, Event, Phase, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
@@ -504,13 +504,17 @@ impl Control {
             upload >= BOUND * self.limit
         };
         self.fallen(sensed, heard);
+        // At a low limit a client writes a block in several windows, and those between tell of the line as well.
+        let told = loaded || (!searching && upload >= BLAMED * self.limit);
+        if let Some(reserve) =
+            self.reserve.as_mut().filter(|_| told && !self.shared && added <= QUEUE)
+        {
+            let waited = self.senses.waited(self.idle + QUEUE, 1);
+            reserve.note(sensed.latest.unwrap_or(upload), waited);
+        }
         if !loaded {
             self.state = state(Phase::Holding, "below the limit");
             return;
-        }
-        if let Some(reserve) = self.reserve.as_mut().filter(|_| !self.shared && added <= QUEUE) {
-            let waited = self.senses.waited(self.idle + QUEUE, 1);
-            reserve.note(sensed.latest.unwrap_or(upload), waited);
         }
         match self.mode {
             Mode::Search => {
