@@ -14,6 +14,11 @@ def scaled(value: float, unit: str, prefixes: str = "kMGT") -> str:
     return f"{value:.0f} {prefixes[-1]}{unit}"
 
 
+def counted(amount: int, noun: str) -> str:
+    """An amount and its noun, which takes an s if it is not one."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """Seconds, as people write them."""
     units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))

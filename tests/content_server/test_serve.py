@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
+import pty
 import re
 import signal
 import socket
@@ -76,8 +79,31 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
             assert "<h2>a b.bin</h2>" in answer.read().decode()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
-        assert server.stderr.read().startswith("Ended: 1 answers, 768 kB sent, 768 kB read.")
+        assert server.stderr.read().startswith("Ended: 1 answer, 768 kB sent, 768 kB read.")
     assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
+
+
+def test_on_a_terminal_the_end_takes_the_place_of_the_live_line(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    theirs, ours = pty.openpty()
+    command = [*COMMAND, str(tmp_path), "--listen", "127.0.0.1:0", "--interval", "0.1"]
+    with subprocess.Popen(command, stdout=ours, stderr=ours, stdin=ours) as server:
+        os.close(ours)
+        said = b""
+        try:
+            while b"miss ratio" not in said:
+                said += os.read(theirs, 65536)
+            server.send_signal(signal.SIGINT)
+            with contextlib.suppress(OSError):  # the server has gone
+                while part := os.read(theirs, 65536):
+                    said += part
+        finally:
+            server.kill()
+            os.close(theirs)
+    text = said.decode()
+    assert "\r\x1b[KEnded: 0 answers, 0 B sent, 0 B read." in text
+    assert "\\u00" not in text
+    assert text.count("once more") == 1
 
 
 def test_a_connection_is_closed_after_its_requests(tmp_path: Path) -> None:
@@ -219,7 +245,7 @@ def test_the_line_of_what_goes_on() -> None:
     now |= {"sent_bytes": 2_500_000, "served_bytes": 2_000_000, "read_bytes": 500_000}
     text = line(before, json.loads(json.dumps(now)), 2.0)
     assert text == (
-        "3 downloads  1 files  4 connections  network 10 Mbit/s  disk 250 kB/s  "
+        "3 downloads  1 file  4 connections  network 10 Mbit/s  disk 250 kB/s  "
         "miss ratio 0.25  queue 2"
     )
     assert line(before, now | {"disk_errors": 1}, 1.0).endswith("DISK ERRORS 1")

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from flashcrowd import _core, terminal
-from flashcrowd.amounts import scaled
+from flashcrowd.amounts import counted, scaled
 from flashcrowd.signals import ask, handled
 from flashcrowd.utp.stopping import attend
 
@@ -208,15 +208,15 @@ def run(
 
 def _tell_the_end(server: _core.ContentServer, live: bool) -> None:
     if live:
-        print("\r\x1b[K", end="", file=sys.stderr)
+        terminal.rewrite(sys.stderr, "")
     whole = json.loads(server.result())
     last = _snapshot(server)
-    text = f"Ended: {last['answers']} answers, {scaled(last['sent_bytes'], 'B')} sent"
+    text = f"Ended: {counted(last['answers'], 'answer')}, {scaled(last['sent_bytes'], 'B')} sent"
     text += f", {scaled(last['read_bytes'], 'B')} read."
     if not whole:
         text += " Answers under way were cut."
     if lost := last["log_lines_lost"]:
-        text += f" {lost} lines of the access log were lost."
+        text += f" {counted(lost, 'line')} of the access log {'was' if lost == 1 else 'were'} lost."
     print(text, file=sys.stderr, flush=True)
     if (pace := last["trial_disk"]) is not None:
         print(kept_pace(pace), file=sys.stderr, flush=True)
@@ -225,7 +225,7 @@ def _tell_the_end(server: _core.ContentServer, live: bool) -> None:
 def kept_pace(pace: dict[str, Any]) -> str:
     """How a disk for trials has kept its pace, in one line."""
     text = (
-        f"Trial disk: busy for {pace['busy_s']:.1f} s, {pace['reads']} reads, "
+        f"Trial disk: busy for {pace['busy_s']:.1f} s, {counted(pace['reads'], 'read')}, "
         f"{pace['positioned_reads']} of them positioned; late by at most "
         f"{pace['lateness_max_s'] * 1e3:.1f} ms (99 %: {pace['lateness_p99_s'] * 1e3:.1f} ms)"
     )
@@ -241,7 +241,8 @@ def line(before: dict[str, Any], now: dict[str, Any], span: float) -> str:
     read = now["read_bytes"] - before["read_bytes"]
     ratio = f"{read / served:.2f}" if served else "-"
     text = (
-        f"{now['clients']} downloads  {now['files']} files  {now['connections']} connections  "
+        f"{counted(now['clients'], 'download')}  {counted(now['files'], 'file')}  "
+        f"{counted(now['connections'], 'connection')}  "
         f"network {scaled(sent * 8 / span, 'bit/s')}  disk {scaled(read / span, 'B/s')}  "
         f"miss ratio {ratio}  queue {now['queued_reads']}"
     )

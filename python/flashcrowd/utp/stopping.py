@@ -42,16 +42,18 @@ def attend(
         moved: the bytes that have arrived so far, where the end is bounded by `STUCK` and `DRAIN`.
     """
     pressed = 0
+    told = False
     remind = float("inf")
     drain: _Drain | None = None
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed, remind, drain
+        nonlocal pressed, told, remind, drain
         pressed += 1
         remind = time.monotonic() + PATIENCE if pressed == 1 else float("inf")
         drain = _Drain(moved) if moved is not None and pressed == 1 else None
         task.stop()
         if pressed == 1 and sys.stderr.isatty():
+            told = True
             print("\nStopping; once more to stop at once.", file=sys.stderr)
 
     with handled((signal.SIGINT, signal.SIGTERM), stop):
@@ -60,7 +62,8 @@ def attend(
                 tick()
                 if time.monotonic() >= remind:
                     remind = float("inf")
-                    text = "Waiting for what is under way; once more to stop at once."
+                    again = "" if told else "; once more to stop at once"
+                    text = f"Waiting for what is under way{again}."
                     print(text, file=sys.stderr, flush=True)
                 if drain is not None and (why := drain.over()):
                     drain = None
