@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flashcrowd.download import Fetched
     from flashcrowd.download.several import Outcome
     from flashcrowd.download.voice import Voice
-    from flashcrowd.download.wanted import Wanted
+    from flashcrowd.download.wanted import Entry, Wanted
 
 
 def fetch(
@@ -125,6 +125,7 @@ def fetch(
     """
     from flashcrowd.download import FetchError, Unusable, several
     from flashcrowd.download import fetch as fetch_file
+    from flashcrowd.download.wanted import Entry
 
     def one(each: Wanted, voice: Voice) -> Fetched:
         return fetch_file(
@@ -158,7 +159,7 @@ def fetch(
 
     try:
         fields = dict(_field(text) for text in header)
-        entries: list[tuple[str, str | None]] = [(url, sha256) for url in _addresses(urls)]
+        entries = [Entry(url, sha256) for url in _addresses(urls)]
         for name in lists:
             entries += _listed(name, base, list_at)
         if base is not None and not lists:
@@ -234,7 +235,7 @@ def _addresses(urls: Sequence[str]) -> Sequence[str]:
 
 
 def _wanted(
-    entries: Sequence[tuple[str, str | None]],
+    entries: Sequence[Entry],
     output: Path | None,
     directory: Path | None,
     sha256: str | None,
@@ -258,10 +259,12 @@ def _wanted(
     if output is not None:
         if directory is not None:
             raise Unusable("-o and -d: -o names the file with its folder; give one of both")
-        return [Wanted(entries[0][0], output, entries[0][1])]
+        return [Wanted(entries[0].url, output, entries[0].sha256)]
     wanted = plan(entries, directory or Path())
     if directory is not None:
         _make(directory)
+    for folder in {it.target.parent for it in wanted} - {directory or Path()}:
+        _make(folder)
     return wanted
 
 
@@ -276,9 +279,7 @@ def _make(folder: Path) -> None:
         raise Unusable(f"{folder}: cannot be made ({why}); name another folder with -d") from None
 
 
-def _listed(
-    name: str, base: str | None, list_at: Callable[[str], bytes]
-) -> list[tuple[str, str | None]]:
+def _listed(name: str, base: str | None, list_at: Callable[[str], bytes]) -> list[Entry]:
     """The entries of a list in a file, at an address, or on standard input."""
     from flashcrowd.download import Unusable
     from flashcrowd.download.address import clean

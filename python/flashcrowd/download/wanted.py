@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from flashcrowd.download.address import check, name_of
@@ -37,7 +38,21 @@ class Wanted:
     sha256: str | None = None
 
 
-def read_list(text: str, name: str, base: str = "") -> list[tuple[str, str | None]]:
+class Entry(NamedTuple):
+    """A line of a list.
+
+    Attributes:
+        url: the address of a file.
+        sha256: the digest that it must have, if the list says one.
+        name: its name with its folders, if the list says one.
+    """
+
+    url: str
+    sha256: str | None = None
+    name: str | None = None
+
+
+def read_list(text: str, name: str, base: str = "") -> list[Entry]:
     """The addresses of a list, each with its SHA-256, if the list has it.
 
     One address a line, and its SHA-256 behind it; or lines of sha256sum, with names of files in the
@@ -52,7 +67,7 @@ def read_list(text: str, name: str, base: str = "") -> list[tuple[str, str | Non
     Raises:
         Unusable: a line is neither.
     """
-    entries: list[tuple[str, str | None]] = []
+    entries: list[Entry] = []
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -68,19 +83,21 @@ def read_list(text: str, name: str, base: str = "") -> list[tuple[str, str | Non
             check(" ".join(words))
         except Unusable as error:
             raise Unusable(f"{name}, line {number}: {error}") from None
-        entries.append((words[0], digest))
+        entries.append(Entry(words[0], digest))
     if not entries:
         raise Unusable(f"{name}: has no address in it; one a line is like https://host/path/file")
     return entries
 
 
-def _beside(line: re.Match[str], base: str) -> tuple[str, str]:
-    """The address and the digest of a line of sha256sum."""
+def _beside(line: re.Match[str], base: str) -> Entry:
+    """The file of a line of sha256sum."""
     digest = line["digest"] or line["tagged"]
     file = (line["name"] or line["named"]).removeprefix("./")
     if len(digest) != 64 or line["kind"] not in (None, "SHA256"):
         raise Unusable("has a digest of another kind; only SHA-256 is known, as sha256sum makes it")
-    if line["escaped"] or file.startswith("/") or ".." in file.split("/") or "://" in file:
+    folders, _, last = file.rpartition("/")
+    odd = not last or re.search(r"[\x00-\x1f\x7f]", folders)
+    if line["escaped"] or file.startswith("/") or ".." in file.split("/") or "://" in file or odd:
         raise Unusable(f"{file}: is no name of a file beside the list or in a folder there")
     if not base:
         raise Unusable(
@@ -90,23 +107,24 @@ def _beside(line: re.Match[str], base: str) -> tuple[str, str]:
     check(base)
     folder = urlsplit(base)
     path = f"{folder.path.rpartition('/')[0]}/{quote(file)}"
-    return urlunsplit((folder.scheme, folder.netloc, path, "", "")), digest
+    return Entry(urlunsplit((folder.scheme, folder.netloc, path, "", "")), digest, file)
 
 
-def plan(entries: Iterable[tuple[str, str | None]], folder: Path) -> list[Wanted]:
-    """Where each file goes: into the folder, by the last part of its address.
+def plan(entries: Iterable[Entry], folder: Path) -> list[Wanted]:
+    """Where each file goes: into the folder, by its name in a list or the end of its address.
 
     Raises:
         Unusable: an address has no name in it, or two files would have one name.
     """
     wanted: list[Wanted] = []
     whose: dict[Path, str] = {}
-    for url, digest in entries:
-        target = folder / name_of(url)
+    for url, digest, name in entries:
+        last = name_of(url)
+        target = folder / (name or last)
         names = [target.with_name(target.name + end) for end in _BESIDE]
-        for name in names:
-            if name in whose:
-                raise Unusable(_clash(whose[name], url, name))
+        for each in names:
+            if each in whose:
+                raise Unusable(_clash(whose[each], url, each))
         whose |= dict.fromkeys(names, url)
         wanted.append(Wanted(url, target, digest))
     return wanted
