@@ -19,7 +19,7 @@ from tests.download.servers import BLOCK, DATE, Behaviour, Server, content, serv
 from tests.download.test_command import HERE, status, until
 
 import flashcrowd
-from flashcrowd.download import Progress
+from flashcrowd.download import FetchError, Progress
 from flashcrowd.download.voice import Place, Voice
 from flashcrowd.download.wanted import read_list
 
@@ -121,6 +121,7 @@ def test_a_list_names_files_and_their_digests(here: Path, capsys, monkeypatch):
         ("0" * 128 + "  a.iso\n", "only SHA-256 is known, as sha256sum makes it"),
         ("SHA3-256 (a.iso) = " + "0" * 64, "has a digest of another kind"),
         ("0" * 64 + "  ../a.iso\n", "../a.iso: is no name of a file beside the list"),
+        ("0" * 64 + "  sub/\n", "sub/: is no name of a file beside the list"),
         ("0" * 64 + " */etc/a\n", "/etc/a: is no name of a file beside the list"),
         ("\\" + "0" * 64 + "  a\\nb\n", "is no name of a file beside the list"),
         ('<?xml version="1.0"?>', "is no address; one is like"),
@@ -141,14 +142,15 @@ def test_a_list_of_digests_names_the_files_beside_it(here: Path, capsys):
     good, bad = hashlib.sha256(DATA).hexdigest(), "0" * 64
     text = f"{good}  a\n{good.upper()} *./sub/b c\nSHA256 (d) = {good}\n{bad}  e\n"
     paths = ["/dir/a", "/dir/sub/b%20c", "/dir/d", "/dir/e"]
+    names = ["a", "d", "sub/b c"]
     with serving(Behaviour(data=text.encode())) as sums, serving(Behaviour(data=DATA)) as server:
         # The list is at one server here, and the files are at another.
         base = at(server, "dir")
         assert status("--from", at(sums, "SHA256SUMS"), "--base", base, "--tries", "1") == 1
         assert "e: has the SHA-256" in capsys.readouterr().err
-        assert sorted(it.name for it in here.iterdir() if it.name[0] in "abcd") == ["a", "b c", "d"]
+        assert sorted(str(it.relative_to(here)) for it in here.rglob("[abcd]*")) == names
         assert {path for _, path, _ in server.does.seen if "?" not in path} == set(paths)
-        for name in ("a", "b c", "d"):
+        for name in names:
             Path(name).unlink()
         Path("SHA256SUMS").write_text(f"{good}  a\n")
         assert status("-i", "SHA256SUMS", "--base", f"{base}/", "-q") == 0
@@ -159,10 +161,28 @@ def test_a_list_of_digests_names_the_files_beside_it(here: Path, capsys):
         assert len(server.does.seen) == seen
 
 
+def test_a_list_of_digests_keeps_its_folders(here: Path, capsys):
+    good = hashlib.sha256(DATA).hexdigest()
+    names = ["one/a.bin", "two/deep/a.bin"]
+    text = "".join(f"{good}  ./{name}\n" for name in names)
+    Path("SHA256SUMS").write_text(text)
+    with serving(Behaviour(data=DATA)) as server:
+        assert status("--from", "SHA256SUMS", "--base", at(server, "dir"), "-d", "to") == 0
+        assert status("--from", "SHA256SUMS", "--base", at(server, "dir"), "-d", "to") == 0
+        assert capsys.readouterr().err.count(": already here, SHA-256 matches\n") == 2
+        Path("to/three").write_text("in the way")
+        Path("SHA256SUMS").write_text(f"{good}  three/a.bin\n")
+        assert status("--from", "SHA256SUMS", "--base", at(server, "dir"), "-d", "to") == 2
+        assert "to/three: cannot be made (File exists)" in capsys.readouterr().err
+    check = ["sha256sum", "-c"]
+    done = subprocess.run(check, input=text, cwd="to", text=True, capture_output=True, check=True)
+    assert done.stdout == "".join(f"./{name}: OK\n" for name in names)
+
+
 def test_the_names_of_a_list_are_beside_its_address(here: Path):
     text = f"{'A' * 64}  a.iso\n"
     beside = read_list(text, "list", "https://me@mirror:8443/dir/SHA256SUMS?x=/y")
-    assert beside == [("https://me@mirror:8443/dir/a.iso", "A" * 64)]
+    assert beside == [("https://me@mirror:8443/dir/a.iso", "A" * 64, "a.iso")]
 
 
 def test_a_list_at_an_address_is_fetched_first(here: Path, capsys):
@@ -181,7 +201,10 @@ def test_a_list_at_an_address_is_fetched_first(here: Path, capsys):
 def test_a_list_from_another_system_is_read():
     digest = "A" * 64
     text = f"\ufeffhttp://host/a\r\nhttp://host/b\t{digest}\r\n"
-    assert read_list(text, "list") == [("http://host/a", None), ("http://host/b", digest)]
+    assert read_list(text, "list") == [
+        ("http://host/a", None, None),
+        ("http://host/b", digest, None),
+    ]
 
 
 def test_what_is_there_is_skipped_by_wish_and_checked_if_its_digest_is_known(here: Path, capsys):
@@ -381,6 +404,23 @@ def test_a_mirror_takes_the_place_of_one_that_has_no_such_file_or_is_not_there(h
         words = [nobody, "--mirror", server.url, "-o", str(here / "x"), "-q"]
         assert status(*words) == 0
         assert status(nobody, "--mirror", nobody, "-o", str(here / "y"), "--tries", "1") == 1
+
+
+def test_each_mirror_is_counted_alone_and_the_one_that_is_next_is_named(here: Path):
+    urls = ["http://127.0.0.1:1/file", "http://127.0.0.1:2/file"]
+    said: list[str] = []
+    with pytest.raises(FetchError, match=r":2/file: .*refused.* \(3 times in a row\)"):
+        flashcrowd.fetch(urls[0], here / "file", mirrors=urls[1:], tell=said.append)
+    # Three tries at each, in turn; one that has not failed yet is asked at once.
+    shown = [re.sub(r"[\d.]+ s$", "? s", it.partition("; ")[2]) for it in said]
+    assert shown == [
+        f"goes on at {urls[1]}",
+        f"goes on at {urls[0]} in ? s",
+        f"goes on at {urls[1]}",
+        f"goes on at {urls[0]} in ? s",
+        f"goes on at {urls[1]}",
+    ]
+    assert "(3 times in a row)" in said[-1]
 
 
 def test_the_next_call_goes_on_at_the_mirror_that_it_came_from(here: Path):

@@ -24,7 +24,7 @@ from flashcrowd.download.wish import Wish
 MOST_ANEW = 8
 """A download that begins anew so often is given up at the next time."""
 FIRST_TRIES = 3
-"""So many tries to reach a server that has never answered."""
+"""So many tries to reach a server while none has ever answered."""
 
 
 class Changed(Exception):
@@ -63,7 +63,7 @@ class Download:
         self._watch = watch
         self._tell = tell
         self._sleep = sleep
-        self._patience = Patience(wish.tries)
+        self._patiences: dict[Site, Patience] = {}
         self._asking = Asking()
         self._used = Form.WHOLE
         self._answered = False
@@ -133,6 +133,11 @@ class Download:
     def _site(self) -> Site:
         return self._sites.now
 
+    @property
+    def _patience(self) -> Patience:
+        """That with the server that is asked now."""
+        return self._patiences.setdefault(self._site, Patience(self._wish.tries))
+
     def _step(self) -> tuple[str, ...] | None:
         """An exchange, or what the file was verified by if it is whole.
 
@@ -153,7 +158,6 @@ class Download:
             if self._is_whole():
                 self._anew_because("what came is not the file")
             self._go_on_here(_without_remedy(error))
-            self._patience = Patience(self._wish.tries)
         return None
 
     # Several addresses.
@@ -184,9 +188,12 @@ class Download:
         known = self._proof.of(source.validator) or self._proof.content
         return has(site, source, known)
 
-    def _go_on_here(self, why: str) -> None:
+    def _go_on_here(self, why: str, pause: float = 0.0) -> None:
         """Another address was chosen: all that is known of a server is about the one before."""
-        self._tell(f"{why}; goes on at {self._site.url}")
+        when = f" in {pause:.1f} s" if pause else ""
+        self._tell(f"{why}; goes on at {self._site.url}{when}")
+        if pause:
+            self._wait(pause)
         self._proof.leave()
         self._asking, self._where = Asking(), None
         self._length, self._length_of = None, Validator()
@@ -304,21 +311,21 @@ class Download:
                 self._asking.step_down(malformed)
             if barren:
                 self._where = None
-            if not self._answered and self._patience.failed + 1 >= FIRST_TRIES * len(self._sites):
-                self._patience.tries = 1
-            pause = self._patience.next(wait_s)
+            patience = self._patience
+            if not self._answered and patience.failed + 1 >= FIRST_TRIES:
+                patience.tries = 1
+            pause = patience.next(wait_s)
+            failed = patience.failed
             if pause is None:
-                failed = self._patience.failed
                 tries = "once" if failed == 1 else f"{failed} times in a row"
                 raise FetchError(f"{self._site.url}: {broken} ({tries}); try again later") from None
             self._retries += 1
             if self._received == before and self._sites.turn(self._has_the_same):
-                self._go_on_here(str(broken))
-                if self._patience.failed < len(self._sites):
-                    return
+                # One that has failed less often need not wait.
+                self._go_on_here(str(broken), pause if self._patience.failed >= failed else 0.0)
+                return
             self._tell(f"{broken}; again in {pause:.1f} s")
-            self._show(True)
-            self._sleep(pause)
+            self._wait(pause)
         else:
             self._note(before)
             if self._received == before and not self._is_whole():
@@ -330,7 +337,12 @@ class Download:
 
     def _note(self, before: int) -> None:
         rest = 0 if self._is_whole() else None
-        self._patience.came(self._received - before, rest)
+        for each in self._patiences.values():
+            each.came(self._received - before, rest)
+
+    def _wait(self, seconds: float) -> None:
+        self._show(True)
+        self._sleep(seconds)
 
     def _request(self) -> None:
         by_digest = bool(self._wish.sha256) and not self._alone
