@@ -123,6 +123,21 @@ def test_the_first_seconds_of_a_run_do_not_say_how_long_the_rest_will_take():
     assert told[1:3] == ["0 of 4 runs done", "0 of 4 runs done, 1.5 a minute, about 2.3 min left"]
 
 
+def test_where_the_estimate_has_run_out_no_time_is_said():
+    told: list[str] = []
+    now = [0.0]
+    lines = Lines(None, tell=told.append, clock=lambda: now[0])
+    with shown("A title", 0, 4, True, lines) as watch:
+        assert watch is not None
+        for now[0], finished, work in ((10.0, 2, 3.95), (20.0, 3, 3.99), (30.0, 4, 4.0)):
+            watch(finished, work)
+    assert [it.rpartition(", ")[2] for it in told[1:4]] == [
+        "the last 2 runs are still at work",
+        "the last run is still at work",
+        "8 a minute",
+    ]
+
+
 def test_runs_beside_each_other_say_nothing_until_each_has_begun():
     told: list[str] = []
     now = [0.0]

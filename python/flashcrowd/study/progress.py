@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from flashcrowd import terminal
-from flashcrowd.amounts import duration
+from flashcrowd.amounts import counted, duration
 from flashcrowd.study.need import TOO_BIG, StudyNeed, size
 from flashcrowd.study.pool import Watch
 
@@ -111,9 +111,20 @@ class Lines:
             minutes = 60 * work / seconds
             rate = f"{minutes / 60:.3g} a second" if minutes >= 60 else f"{minutes:.2g} a minute"
             parts.append(rate)
+            # A run at work is never quite done, so at its end the estimate runs out before it does.
             left = (total - done - work) * seconds / work
-            parts.append(f"about {duration(max(left, 1.0))} left")
+            if left >= 1.0:
+                parts.append(f"about {duration(left)} left")
+            elif at_end := total - done - finished:
+                parts.append(_at_work(at_end))
         return ", ".join(parts)
+
+
+def _at_work(runs: int) -> str:
+    """What is said where an estimate has run out."""
+    if runs == 1:
+        return "the last run is still at work"
+    return f"the last {counted(runs, 'run')} are still at work"
 
 
 def _workers(count: int | None) -> str:
