@@ -276,13 +276,16 @@ def test_a_file_that_is_whole_has_no_rate_of_nothing_and_no_time_left(tmp_path, 
     with Voice("x", every_s=0.0) as voice:
         voice.watch(Progress(Path("x"), 5_000_000, 5_000_000, 5_000_000, 2.0, 2.5e6, True))
         voice.watch(Progress(Path("x"), 5_000_000, 5_000_000, 0, 0.15, 0.0, True))
-    assert capsys.readouterr().err == "x: 5 MB of 5 MB, 2.5 MB/s\nx: 5 MB of 5 MB\n"
+        voice.watch(Progress(Path("x"), 5_000_000, 5_000_000, 5_000_000, 2.0, 2.5e6, True, True))
+    assert capsys.readouterr().err == (
+        "x: 5 MB of 5 MB, 2.5 MB/s\nx: 5 MB of 5 MB\nx: 5 MB of 5 MB, verifying\n"
+    )
     whole = Fetched(Path("x"), 5_000_000, 0, 5_000_000, 0.15, ("sha256",))
     assert voice.summary(whole) == (
         "x: 5 MB; 5 MB were there; verified by the SHA-256 that was given"
     )
     empty = Fetched(Path("x"), 0, 0, 0, 0.15)
-    assert voice.summary(empty).startswith("x: 0 B; 0 B in 150 ms, ")
+    assert voice.summary(empty) == "x: 0 B; not verified: no digest came"
 
 
 def test_without_a_terminal_a_line_comes_now_and_then(capsys):

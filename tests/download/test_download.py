@@ -399,6 +399,8 @@ def test_progress_is_told_and_the_result_counts(tmp_path):
     with serving(does) as server:
         fetched = flashcrowd.fetch(server.url, str(tmp_path / "file"), progress=seen.append)
     assert seen[-1].done == seen[-1].length == fetched.bytes == len(DATA)
+    assert [it.done for it in seen if it.verifying] == [len(DATA)]
+    assert not seen[-1].verifying
     assert all(one.done <= two.done for one, two in itertools.pairwise(seen))
     assert json.dumps(fetched.verified) == "[]"
 

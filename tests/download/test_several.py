@@ -244,6 +244,12 @@ def test_the_same_command_again_is_done_where_the_digests_are_right(here: Path, 
         )
         assert [json.loads(line)["how"] for line in said.out.splitlines()] == ["already here"] * 2
         assert len(does.seen) == seen
+        does.data = b""
+        Path("list").write_text(f"{at(server, 'a')} {digest}\n{at(server, 'empty')}\n")
+        assert status("-i", "list") == 0
+        assert capsys.readouterr().err.endswith(
+            "\n1 of 2 files fetched: nothing was left to transfer; 1 was there.\n"
+        )
         Path("a").write_bytes(OTHER)
         assert status("-i", "list") == 2
     assert "a: is there already with the SHA-256" in capsys.readouterr().err

@@ -18,6 +18,7 @@ class Progress:
         seconds: since the call.
         rate: bytes a second in the last seconds.
         kept: whether what is there is kept if the download stops now.
+        verifying: whether all bytes are there, and their digests are being made.
     """
 
     path: Path
@@ -27,6 +28,7 @@ class Progress:
     seconds: float
     rate: float
     kept: bool
+    verifying: bool = False
 
     @property
     def left_s(self) -> float | None:

@@ -146,6 +146,7 @@ class Download:
         """
         try:
             if self._is_whole():
+                self._show(True, verifying=True)
                 verified = self._verify()
                 if verified is not None:
                     return verified
@@ -580,7 +581,7 @@ class Download:
 
     # Telling.
 
-    def _show(self, now: bool) -> None:
+    def _show(self, now: bool, verifying: bool = False) -> None:
         time_s = time.monotonic()
         if not (now or self._meter.due(time_s)):
             return
@@ -594,6 +595,7 @@ class Download:
                 seconds=time_s - self._begin,
                 rate=self._meter.take(time_s, self._received),
                 kept=self.kept > 0,
+                verifying=verifying,
             )
         )
 

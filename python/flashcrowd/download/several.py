@@ -120,6 +120,8 @@ class Several:
         if self._received:
             text += f": {scaled(self._received, 'B')} in {duration(seconds)}"
             text += f", {scaled(self._received / max(seconds, 1e-6), 'B/s')}"
+        elif fetched:
+            text += ": nothing was left to transfer"
         if there:
             text += f"; {there} {'was' if there == 1 else 'were'} there"
         if failed:

@@ -116,7 +116,7 @@ class Voice:
             state = self._line(far)
             if self._console.width < NARROW:
                 percent = f"{100 * far.done // far.length} %, " if far.length else ""
-                state = f"{percent}{scaled(far.rate, 'B/s')}"
+                state = f"{percent}{'verifying' if far.verifying else scaled(far.rate, 'B/s')}"
             self._bar.update(self._task, completed=far.done, total=far.length, state=state)
             if self._place is not None:
                 self._watch_all(self._place, far, self._bar)
@@ -162,7 +162,7 @@ class Voice:
             return f"{fetched.path}: already here, {by} matches"
         rate = scaled(fetched.received / max(fetched.seconds, 1e-6), "B/s")
         parts = [f"{fetched.path}: {scaled(fetched.bytes, 'B')}"]
-        if fetched.received or not fetched.resumed:
+        if fetched.received:
             parts.append(f"{scaled(fetched.received, 'B')} in {duration(fetched.seconds)}, {rate}")
         if fetched.resumed:
             parts.append(f"{scaled(fetched.resumed, 'B')} were there")
@@ -190,7 +190,9 @@ class Voice:
     def _line(self, far: Far) -> str:
         parts = [self._state(far)]
         whole = far.done == far.length
-        if far.received or not whole:
+        if far.verifying:
+            parts.append("verifying")
+        elif far.received or not whole:
             parts.append(scaled(far.rate, "B/s"))
         if far.left_s is not None and not whole:
             parts.append(f"about {duration(far.left_s)} left")
