@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.units import Rate, UnitError
 
@@ -18,6 +20,11 @@ def uplink(text: str) -> int:
     # Imported here: a run without a line needs no scenarios.
     from flashcrowd.scenario.line import line_values
 
+    if (number := re.fullmatch(r"\s*([0-9.]+)\s*[A-Za-z/]*\s*", text)) is not None:
+        raise Refused(
+            f'--line {text}: is a rate without a direction; the rate up is what counts: "up '
+            f'{_rate(text) or _rate(f"{number[1]} Mbit/s") or "5 Mbit/s"}".'
+        )
     try:
         found = Rate(line_values(text, down_too=False)["up"]).bps // 8
     except UnitError as error:
@@ -25,3 +32,10 @@ def uplink(text: str) -> int:
     if found < LEAST:
         raise Refused(f"--line {text}: less than {LEAST * 8 / 1e3:g} kbit/s cannot be controlled.")
     return found
+
+
+def _rate(text: str) -> Rate | None:
+    try:
+        return Rate(text)
+    except UnitError:
+        return None

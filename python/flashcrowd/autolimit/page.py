@@ -115,8 +115,8 @@ def _lead(rows: _Rows) -> str:
 _FREE_MS = HEAVY_NS / 1e6
 """Calls and games suffer from a longer delay (ITU-T G.114)."""
 
-_SELDOM = 0.05
-"""A share of the time in which a longer delay is not the rule."""
+_SELDOM = 0.1
+"""A share of the time in which a longer delay is not the rule: a burst now and then, no queue."""
 
 
 def _figure(rows: _Rows) -> Figure:

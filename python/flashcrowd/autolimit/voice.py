@@ -16,7 +16,7 @@ LIVE_NS = 500_000_000
 JSON_NS = 10**9
 """Without a terminal and in JSON the state is told so often at most..."""
 QUIET_NS = 60 * 10**9
-"""... and lines for people, which a log keeps, when the state changed and once a minute."""
+"""... and lines for people, which a log keeps, when the phase changed and once a minute."""
 
 
 class Unheard(BrokenPipeError):
@@ -35,7 +35,7 @@ class Voice:
         self._json, self._dry = as_json, dry
         self._live = not as_json and sys.stdout.isatty()
         self._shown: int | None = None
-        self._state = ("", "")
+        self._phase = ""
         self._line = False
         self._unheard = False
 
@@ -60,14 +60,13 @@ class Voice:
 
     def status(self, now: int, status: Status) -> None:
         """How it stands, not more often than is of use."""
-        state = (status.phase, status.reason)
         period = JSON_NS if self._json else LIVE_NS if self._live else QUIET_NS
-        turned = state != self._state and not self._live and not self._json
+        turned = status.phase != self._phase and not self._live and not self._json
         if self._shown is not None and now - self._shown < period and not turned:
             return
         if turned and self._shown is not None and now - self._shown < JSON_NS:
             return
-        self._shown, self._state = now, state
+        self._shown, self._phase = now, status.phase
         if self._json:
             self.say("", event="status", **asdict(status))
         elif self._live:
