@@ -203,14 +203,20 @@ def test_a_limit_changes_in_place_and_a_swarm_stops(tmp_path: Path):
     assert swarm.left_behind == (0, 0)
 
 
-def test_a_swarm_whose_seed_uploads_nothing_stalls(tmp_path: Path):
+@pytest.mark.parametrize("program", ["libtorrent", "transmission"])
+@pytest.mark.parametrize("profile", ["modern", "libtorrent"])
+def test_a_swarm_whose_seed_uploads_nothing_stalls(tmp_path: Path, program: str, profile: str):
+    """The profile `libtorrent` has pieces that who is choked may request (BEP 6)."""
+    testbed.needs(program)
+    ours = {"program": program, "profile": profile}
     plan = testbed.plan(
-        {**SEED, "upload": "0 B/s"},
-        {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE},
+        {**SEED, **ours, "upload": "0 B/s"},
+        {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE, "profile": profile},
         stop={"stall": "2 s"},
     )
     swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run")
     assert swarm.outcome == "swarm swarm: no block arrived for 2 s, 0 of 2 leechers complete"
+    assert [row["uploaded_bytes"] for row in testbed.rows(swarm)["populations"]] == [0, 0]
 
 
 def test_a_client_that_was_late_leaves_when_its_session_is_over(

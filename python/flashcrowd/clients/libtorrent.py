@@ -154,16 +154,14 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
         "piece_timeout": _timeouts_s(requests)["block"],
-        "allowed_fast_set_size": settings.allowed_fast,
         "suggest_mode": int(settings.suggests),
         "max_suggest_pieces": settings.max_suggested,
         "max_pex_peers": int(rules["peer_exchange"]["max_named"]),
-        "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
         "unchoke_interval": whole_s(choker["round_ns"]),
         "optimistic_unchoke_interval": max(round(settings.optimistic_s), 1),
         "seeding_piece_quota": int(choker["quota_pieces"]),
         "rate_limit_ip_overhead": settings.counts_headers,
-        "upload_rate_limit": settings.upload or 0,
+        **_limits(settings, settings.upload),
     }
     if rules["limiter"]["tick_ns"] is not None:
         made["tick_interval"] = _tick_ms(rules)
@@ -178,6 +176,20 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     if choker["seed"] in SEED_RULES:
         made["seed_choking_algorithm"] = SEED_RULES[choker["seed"]]
     return made, list(_unmet(settings))
+
+
+def _limits(settings: Settings, upload: Upload) -> dict[str, int]:
+    """The settings for an upload limit.
+
+    A rate of 0 means no limit. So for no upload no neighbour is unchoked, nor may any request
+    pieces while it is choked.
+    """
+    nothing = upload == 0
+    return {
+        "upload_rate_limit": upload or 0,
+        "unchoke_slots_limit": 0 if nothing else settings.slots,
+        "allowed_fast_set_size": 0 if nothing else settings.allowed_fast,
+    }
 
 
 def torrent_flags(job: Job) -> list[str]:
@@ -443,10 +455,7 @@ class Libtorrent(Client):
 
     def limit(self, upload: Upload) -> None:
         """The upload limit changes."""
-        slots = 0 if upload == 0 else self.job.settings.slots
-        self._session.apply_settings(
-            {"upload_rate_limit": upload or 0, "unchoke_slots_limit": slots}
-        )
+        self._session.apply_settings(_limits(self.job.settings, upload))
 
     def interface(self) -> Interface:
         """The session."""
