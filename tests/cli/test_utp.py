@@ -497,6 +497,18 @@ def test_a_configuration_follows_its_controller_and_settings():
     assert varied["ledbat"]["target_ns"] == 60 * 10**6
 
 
+def test_a_part_of_a_configuration_refines_a_whole_in_either_order():
+    values = {"ledbat": {"gain": 2.0}, "ledbat.target": "60 ms"}
+    one, other = (
+        json.loads(configuration("libutp", "ledbat", dict(pairs)))
+        for pairs in (values.items(), reversed(values.items()))
+    )
+    assert one == other
+    assert one["ledbat"]["target_ns"] == 60_000_000
+    with pytest.raises(StudyError, match='controller is "ledbat", which has no parts'):
+        configuration("libutp", None, {"controller.target": "1 ms", "controller": "ledbat"})
+
+
 def test_numbers_keep_their_width():
     assert [lines.size(count) for count in (0, 999, 1000, 999_499, 999_500, 1.5e9)] == [
         "0 B",

@@ -29,6 +29,14 @@ def test_assignments_on_the_command_line(text: str, pair: Any):
     assert assignment(text) == pair
 
 
+def test_a_path_that_is_set_twice_is_refused():
+    with pytest.raises(StudyError) as caught:
+        assignments(["network.rtt=50 ms", "network.loss=1 %", "network.rtt=60 ms"])
+    (problem,) = caught.value.problems
+    assert problem.path == "--set network.rtt"
+    assert "60 ms" in problem.value
+
+
 LONG = "9" * 5_000
 MANY = 25_000
 DEEP = {

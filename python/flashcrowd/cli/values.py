@@ -51,6 +51,8 @@ def assignments(settings: Sequence[str]) -> dict[str, Any]:
         if pair is None:
             hint = "as in --set network.rtt='50 ms'"
             problems.append(Problem("--set", quoted(text), "dotted.path=value", hint))
+        elif pair[0] in parsed:
+            problems.append(Problem(f"--set {pair[0]}", quoted(text), "each path once"))
         else:
             parsed[pair[0]] = pair[1]
     if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from flashcrowd.errors import Problem
@@ -17,11 +17,41 @@ _NAMES = ("base", "line")
 TOP = ("title", "description", "seed", "repeats")
 
 
+def wholes_first(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The values in rounds: a whole (a table, a line's name) comes before what refines it."""
+    left = {path: tuple(paths.parse(path) or [path]) for path in values}
+    while left:
+        now = [it for it in left if not any(_refines(left[it], other) for other in left.values())]
+        yield {path: values[path] for path in now or left}
+        left = {path: it for path, it in left.items() if now and path not in now}
+
+
+def _refines(segments: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether a value is part of what another one says."""
+    whole = other[:-1] if other[-1] in _NAMES else other
+    return segments != other and _is_part(segments, whole)
+
+
+def refined(given: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The content of a file with values put into tables that it has; `None` if it lacks one."""
+    for path, value in values.items():
+        segments = paths.parse(path) or [path]
+        try:
+            below = paths.look_up(given, segments[:-1])
+        except KeyError:
+            return None
+        if not isinstance(below, dict):
+            return None
+        given = paths.replaced(given, segments, plain(value))
+    return given
+
+
 def overridden(
     given: dict[str, Any],
     document: dict[str, Any],
     axes: Sequence[Axis],
     values: Mapping[str, Any],
+    fixed: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[Problem]]:
     """The content of a file with other values at some paths, and what is wrong with the paths.
 
@@ -30,6 +60,7 @@ def overridden(
         document: the resolved content, which knows all paths.
         axes: what is swept. A path that is set is swept no more.
         values: the new values by path.
+        fixed: the paths that get a value in this round or another.
     """
     problems: list[Problem] = []
     for path, value in values.items():
@@ -38,6 +69,13 @@ def overridden(
             allowed = f"a dotted path that begins with one of {', '.join((*ROOTS, *TOP))}"
             problems.append(Problem(path, shown(value), allowed, _hint(path, document)))
             continue
+        swept = [it for axis in axes for it in axis]
+        over = next((it for it in swept if _is_part(segments, paths.parse(it) or [it])), None)
+        if over is not None:
+            allowed = f"a value that no sweep replaces: {over} is swept as a whole"
+            hint = f"set `{over}` as well, and the value refines it"
+            problems.append(Problem(path, shown(value), allowed, hint))
+            continue
         found = [
             problem
             for problem in path_problems(path, path, segments, document, shown(value))
@@ -45,7 +83,7 @@ def overridden(
         ]
         problems.extend(found)
         joint = next((axis for axis in axes if path in axis), {})
-        left = {other: of for other, of in joint.items() if other not in values}
+        left = {other: of for other, of in joint.items() if other not in fixed}
         if left and (equal := _equal(left)):
             found = [_joint(path, value, list(left), equal)]
             problems.extend(found)
@@ -75,6 +113,11 @@ def _joint(path: str, value: Any, others: Sequence[str], equal: tuple[int, int])
         f"the values {first} and {second} of these are the same",
         "set these as well, or change the lists of this [[sweep]] in the study file",
     )
+
+
+def _is_part(segments: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether a value is in the table at the path `whole`."""
+    return len(whole) < len(segments) and [*segments[: len(whole)]] == [*whole]
 
 
 def _hint(path: str, document: dict[str, Any]) -> str:

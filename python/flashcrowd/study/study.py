@@ -25,7 +25,7 @@ from flashcrowd.study.expectation import Expectation
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
 from flashcrowd.study.missing import with_examples
-from flashcrowd.study.overrides import overridden, replaced_in
+from flashcrowd.study.overrides import overridden, refined, replaced_in, wholes_first
 from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
 from flashcrowd.study.read import parse_document, read_text
@@ -138,11 +138,10 @@ class Study(Scenario):
         except StudyError as wrong:
             study = cls._mended(given, set or {}, place, Path(directory), wrong)
         if set:
-            given, problems = overridden(given, study._document(), study.sweep, set)
-            if problems:
-                raise StudyError(problems, place)
-            given = headline.without(given, set, study.sweep)
-            fixed = tuple(path for axis in study.sweep for path in axis if path in set)
+            swept = study.sweep
+            given, study = cls._set(given, study, set, place, Path(directory))
+            given = headline.without(given, set, swept)
+            fixed = tuple(path for axis in swept for path in axis if path in set)
             study = cls._validated(given, place, Path(directory))
             study._fixed = fixed
         try:
@@ -162,6 +161,37 @@ class Study(Scenario):
             raise StudyError(found, place) from None
         study._files, study._place = files, place
         return study
+
+    @classmethod
+    def _set(
+        cls,
+        given: dict[str, Any],
+        study: Self,
+        set: Mapping[str, Any],
+        place: str,
+        directory: Path,
+    ) -> tuple[dict[str, Any], Self]:
+        """The content with other values, wholes before their parts, and the study before the last.
+
+        Raises:
+            StudyError: a path or a whole is wrong.
+        """
+        rounds = list(wholes_first(set))
+        for turn, values in enumerate(rounds, 1):
+            given, problems = overridden(given, study._document(), study.sweep, values, set)
+            if problems:
+                raise StudyError(problems, place)
+            if turn == len(rounds):
+                break
+            try:
+                study = cls._validated(given, place, directory)
+            except StudyError:  # a table that lacks the keys of the rounds to come
+                rest = {path: it for later in rounds[turn:] for path, it in later.items()}
+                whole = refined(given, rest)
+                if whole is None:
+                    raise
+                return whole, study
+        return given, study
 
     @classmethod
     def _mended(

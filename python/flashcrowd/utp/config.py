@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.mirror import to_plan
-from flashcrowd.scenario.problems import problems_of
+from flashcrowd.scenario.problems import problems_of, shown
 from flashcrowd.scenario.utp import Utp
 
 COMMAND_LINE = "command line"
@@ -38,8 +38,9 @@ def configuration(
     given: dict[str, Any] = {"base": profile}
     if controller is not None:
         given["controller"] = controller
-    for path, value in (settings or {}).items():
-        _put(given, path.split("."), value)
+    # A part refines a whole, in whatever order they are given.
+    for path, value in sorted((settings or {}).items(), key=lambda it: it[0].count(".")):
+        _put(given, path, value)
     given = shipped.completed(given, profile, shipped.utps())
     try:
         table = Utp.model_validate(given)
@@ -49,11 +50,14 @@ def configuration(
     return json.dumps({"name": f"{profile}, varied" if varied else profile, **to_plan(table)})
 
 
-def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
-    first, *rest = path
-    if not rest:
-        table[first] = value
-        return
-    below = table.setdefault(first, {})
-    if isinstance(below, dict):
-        _put(below, rest, value)
+def _put(given: dict[str, Any], path: str, value: Any) -> None:
+    *above, last = path.split(".")
+    table = given
+    for depth, key in enumerate(above, 1):
+        below = table.setdefault(key, {})
+        if not isinstance(below, dict):
+            hint = f"{'.'.join(above[:depth])} is {shown(below)}, which has no parts"
+            problem = Problem(path, shown(value), "a value of a table", hint)
+            raise StudyError([problem], COMMAND_LINE)
+        table = below
+    table[last] = value
