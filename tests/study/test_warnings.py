@@ -106,6 +106,23 @@ ENDLESS = (
             {"workloads.swarm.stop_after": 99},
             "workloads.swarm.stop_after = 99: there are 3 leechers, so it ends nothing",
         ),
+        (
+            {"workloads.swarm.populations.leechers.upload": "1.5 Mbit/s"},
+            'workloads.swarm.populations.leechers.upload = "1.5 Mbit/s": the line sends at most '
+            "1 Mbit/s, so this limits nothing; raise network.groups.homes.access as well",
+        ),
+        (
+            {"workloads.swarm.populations.leechers.profile": "libtorrent"},
+            "workloads.swarm.populations.seed.profile = not given: it is mainline-4.0.2, a client "
+            'of 2005; the others are libtorrent; say `profile = "libtorrent"`, or "mainline-4.0.2" '
+            "if that is meant",
+        ),
+        (
+            {"sweep": {"workloads.swarm.populations.leechers.profile": ["modern", "libtorrent"]}},
+            "workloads.swarm.populations.seed.profile = not given: it is mainline-4.0.2, a client "
+            "of 2005; the others are modern and libtorrent; say "
+            '`profile = "modern"`, or "mainline-4.0.2" if that is meant',
+        ),
         ({"workloads.bulk": BULK}, ENDLESS),
         (
             {"workloads.swarm.populations.seed.upload": "0 B/s"},
@@ -207,3 +224,49 @@ def test_more_flows_than_a_plan_takes_are_refused_at_their_place() -> None:
     study({"workloads.bulk": {**bulk, "flows": 0}})
     with pytest.raises(StudyError, match=r"workloads\.bulk\.flows\s+value\s+1000001"):
         study({"workloads.bulk": {**bulk, "flows": 1_000_001}})
+
+
+CROWD = "workloads.swarm.populations.leechers"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {f"{CROWD}.upload": "1 Mbit/s"},
+        # Of two lines one is fast enough, or one has no rate.
+        {
+            "network.groups.flats": {"access": "fibre 100/100"},
+            f"{CROWD}.group": ["homes", "flats"],
+            f"{CROWD}.upload": "50 Mbit/s",
+        },
+        {
+            "network.groups.flats": {},
+            f"{CROWD}.group": ["homes", "flats"],
+            f"{CROWD}.upload": "50 Mbit/s",
+        },
+        {"sweep": {f"{CROWD}.upload": ["500 kbit/s", "2 Mbit/s"]}},
+        {
+            f"{CROWD}.upload": "2 Mbit/s",
+            "timeline.faster": {
+                "at": "1 s",
+                "change": "network.groups.homes.access.up",
+                "to": "3 Mbit/s",
+            },
+        },
+        # The client is that of all, is named, or is swept.
+        {f"{CROWD}.profile": "mainline-4.0.2"},
+        {"profiles.mine": {"base": "mainline-4.0.2"}, f"{CROWD}.profile": "mine"},
+        {
+            "workloads.swarm.populations.seed.profile": "mainline-4.0.2",
+            f"{CROWD}.profile": "libtorrent",
+        },
+        {
+            f"{CROWD}.profile": "libtorrent",
+            "sweep": {"workloads.swarm.populations.seed.profile": ["mainline-4.0.2", "modern"]},
+        },
+    ],
+)
+def test_limits_that_a_line_reaches_and_clients_that_are_meant_are_not_doubted(
+    changes: dict[str, Any],
+):
+    assert warned(**changes) == []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from flashcrowd.errors import Problem
 from flashcrowd.scenario.capacity import PACKET
@@ -13,9 +14,10 @@ from flashcrowd.scenario.members import taken
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.scenario import Scenario
-from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.timeline import Change, Halt
 from flashcrowd.scenario.trace import Trace
 from flashcrowd.units import Rate, Size, Span
@@ -61,11 +63,46 @@ def doubts(scenario: Scenario) -> Iterator[Problem]:
                 yield from _unseeded(workload, place)
 
 
-def unsaid(scenario: Scenario) -> Iterator[Problem]:
-    """Flows of whose end the file says nothing, while something else ends the run.
+def above_lines(scenario: Scenario) -> Iterator[Problem]:
+    """Upload limits that no line of their hosts reaches."""
+    groups = scenario.network.groups
+    changed = [it.change for it in scenario.timeline.values() if isinstance(it, Change)]
+    for name, workload in scenario.workloads.items():
+        if not isinstance(workload, Swarm):
+            continue
+        for of, it in workload.populations.items():
+            named = [it.group] if isinstance(it.group, str) else it.group
+            lines = [join(("network", "groups", one, "access")) for one in named]
+            own = (groups[one].access for one in named)
+            rates = [line.up for line in own if isinstance(line, Line)]
+            fixed = [rate for rate in rates if isinstance(rate, Rate)]
+            place = join(("workloads", name, "populations", of, "upload"))
+            vary = any(path.startswith((place, *lines)) for path in changed)
+            if vary or len(fixed) < len(named) or it.upload is None or it.upload <= max(fixed):
+                continue
+            what = f"the line sends at most {max(fixed)}, so this limits nothing"
+            yield Problem(place, shown(str(it.upload)), what, f"raise {lines[0]} as well")
+
+
+def unsaid(
+    scenario: Scenario, swept: Mapping[str, Sequence[object]] = MappingProxyType({})
+) -> Iterator[Problem]:
+    """What the file leaves open and can hardly mean.
 
     Asked only of a scenario as it was written, not of one whose defaults were written out.
+
+    Args:
+        scenario: what was written.
+        swept: paths that a sweep sets, and their values.
     """
+    for name, workload in scenario.workloads.items():
+        if isinstance(workload, Swarm):
+            yield from _clients(workload, join(("workloads", name)), scenario.profiles, swept)
+    yield from _endless(scenario)
+
+
+def _endless(scenario: Scenario) -> Iterator[Problem]:
+    """Flows of whose end the file says nothing, while something else ends the run."""
     if "horizon" in scenario.stop.model_fields_set:
         return
     stopped = {event.stop for event in scenario.timeline.values() if isinstance(event, Halt)}
@@ -163,6 +200,31 @@ def _unseeded(swarm: Swarm, place: str) -> Iterator[Problem]:
         path = join(("populations", next(iter(seeds)), "upload"))
         what = "no seed uploads, so no leecher gets the file"
         yield Problem(f"{place}.{path}", shown(str(next(iter(seeds.values())).upload)), what)
+
+
+def _clients(
+    swarm: Swarm,
+    place: str,
+    profiles: Mapping[str, Profile],
+    swept: Mapping[str, Sequence[object]],
+) -> Iterator[Problem]:
+    """Populations of the default client beside others whose client is named."""
+    default = str(Population.model_fields["profile"].default)
+    silent: list[str] = []
+    others: dict[str, None] = {}
+    for name, population in swarm.populations.items():
+        path = join(("populations", name, "profile"))
+        varied = swept.get(f"{place}.{path}")
+        if varied is None and "profile" not in population.model_fields_set:
+            silent.append(path)
+            continue
+        for it in map(str, varied or [population.profile]):
+            if it != default and (it not in profiles or profiles[it].base != default):
+                others[it] = None
+    for path in silent if others else ():
+        what = f"it is {default}, a client of 2005; the others are {' and '.join(others)}"
+        hint = f'say `profile = "{next(iter(others))}"`, or "{default}" if that is meant'
+        yield Problem(f"{place}.{path}", "not given", what, hint)
 
 
 def _spoken(seconds: float) -> str:

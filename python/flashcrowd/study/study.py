@@ -14,7 +14,7 @@ from flashcrowd.errors import Problem, StudyError
 from flashcrowd.kept import Kept
 from flashcrowd.plan.lower import used_by, wrong_with
 from flashcrowd.scenario import paths, shipped
-from flashcrowd.scenario.doubts import doubts, unsaid
+from flashcrowd.scenario.doubts import above_lines, doubts, unsaid
 from flashcrowd.scenario.fields import Name, any_lines
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.network import Network
@@ -300,17 +300,21 @@ class Study(Scenario):
         findings = Findings(self.sweep, known=base)
         findings.add(self._unsaid(), {})
         seen: set[tuple[int, ...]] = set()
+        above: dict[str, Problem] | None = None
         for point in self.points():
             tables = _tables_of(point.scenario, self._kept)
             if tables not in seen:
                 seen.add(tables)
                 findings.add(doubts(point.scenario), point.values)
-        return [*self._files.doubts, *findings.found]
+                # A sweep may well go beyond the line.
+                here = {it.path: it for it in above_lines(point.scenario)}
+                above = {path: it for path, it in here.items() if above is None or path in above}
+        return [*self._files.doubts, *findings.found, *(above or {}).values()]
 
     def _unsaid(self) -> Iterator[Problem]:
         """What the file leaves open, where no sweep says it."""
-        swept = [path for axis in self.sweep for path in axis]
-        for doubt in unsaid(self.scenario):
+        swept = {path: values for axis in self.sweep for path, values in axis.items()}
+        for doubt in unsaid(self.scenario, swept):
             ends = (doubt.path, f"{doubt.path}.size", f"{doubt.path}.stop", "stop.horizon")
             if not any(path in ends for path in swept):
                 yield doubt
