@@ -44,5 +44,5 @@ def _sentence(what: str, where: tuple[str, ...]) -> str:
     wanted = " or ".join(_NAMES[it] for it in where)
     return (
         f"{what} needs {wanted}; here is {here}. "
-        "Studies, reports and `utp` work on all three (docs/install.md)."
+        'Studies, reports and `utp` work on all three (the page "Install" of the documentation).'
     )

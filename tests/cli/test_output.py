@@ -12,7 +12,8 @@ from rich.console import Console
 
 from flashcrowd.cli.run import _warn
 from flashcrowd.need import Need
-from flashcrowd.study.need import TOO_BIG, StudyNeed
+from flashcrowd.scenario.check import TOO_BIG
+from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines, _bar, shown
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -172,10 +173,12 @@ def test_the_time_is_that_of_the_cores_that_there_are():
 def test_what_takes_days_is_told_before_it_begins(monkeypatch: pytest.MonkeyPatch):
     told: list[str] = []
     need = StudyNeed([Need(1, 1, 86_400.0, 5_000_000, 60.0)], repeats=66, jobs=2)
-    warning = "warning: this will take about 33 d. Fewer --repeats take less, and docs/too-big.md"
+    warning = "warning: this will take about 33 d. Fewer --repeats take less, and the page"
     with shown("A title", 0, 66, True, Lines(need, tell=told.append)):
         assert told[0].startswith(warning)
-    assert (Path(__file__).parents[2] / TOO_BIG).is_file()
+    title = TOO_BIG.split('"')[1]
+    page = Path(__file__).parents[2] / "docs" / "too-big.md"
+    assert page.read_text().startswith(f"# {title}")
     terminal = Console(file=io.StringIO(), force_terminal=True)
     monkeypatch.setattr("flashcrowd.terminal.console", lambda **_: terminal)
     told.clear()

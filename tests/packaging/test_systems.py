@@ -90,4 +90,6 @@ def test_what_a_system_cannot_do_is_said_at_the_command(
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(said)
-    assert line.endswith("Studies, reports and `utp` work on all three (docs/install.md).")
+    assert line.endswith(
+        'Studies, reports and `utp` work on all three (the page "Install" of the documentation).'
+    )

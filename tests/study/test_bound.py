@@ -12,9 +12,9 @@ from flashcrowd.amounts import duration
 from flashcrowd.cli import bound_text, main
 from flashcrowd.cli.bound_text import numbered
 from flashcrowd.engines.simulation import Simulator
+from flashcrowd.scenario.check import TOO_BIG
 from flashcrowd.study import Study
 from flashcrowd.study.bound import Bound, Lines, bound, bounds
-from flashcrowd.study.need import TOO_BIG
 
 MBIT = 1e6
 

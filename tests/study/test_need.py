@@ -151,7 +151,8 @@ def test_check_says_that_it_does_not_fit(capsys) -> None:
     assert "\n#   a run " in out
     assert "\n#   all, " in out
     assert "\n# Does not fit: point" in out
-    assert "\n# docs/too-big.md says how to shrink a crowd." in out
+    page = 'The page "Your crowd is too big" of the documentation'
+    assert f"\n# {page} says how to shrink a crowd." in out
 
 
 def test_check_says_that_nobody_knows(capsys, monkeypatch: pytest.MonkeyPatch) -> None:

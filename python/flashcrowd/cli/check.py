@@ -16,14 +16,13 @@ from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, St
 from flashcrowd.engines import Engine, PlanRejected, Timed, registry
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.need import Need
-from flashcrowd.scenario.check import TOO_MANY
+from flashcrowd.scenario.check import TOO_BIG, TOO_MANY
 from flashcrowd.scenario.paths import look_up, parse
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief
 from flashcrowd.study.calibration import calibrated
 from flashcrowd.study.need import (
-    TOO_BIG,
     StudyNeed,
     available_memory,
     problem,
@@ -191,7 +190,7 @@ def _room(available: int | None, wrong: Problem | None) -> list[str]:
         return []
     return [
         f"Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}.",
-        f"{TOO_BIG} says how to shrink a crowd.",
+        f"{TOO_BIG[0].upper()}{TOO_BIG[1:]} says how to shrink a crowd.",
     ]
 
 

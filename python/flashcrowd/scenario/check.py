@@ -35,6 +35,8 @@ from flashcrowd.units import Size, Span
 P = ParamSpec("P")
 
 MOST_HOSTS = 100_000
+TOO_BIG = 'the page "Your crowd is too big" of the documentation'
+"""The page that says how to shrink a crowd (docs/too-big.md)."""
 TOO_MANY = f"at most {MOST_HOSTS} hosts in all"
 MOST_PIECES = 1_000_000
 MOST_BLOCKS = 65_535
@@ -86,7 +88,7 @@ def _hosts(sizes: Sizes) -> list[Problem]:
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
-    hint = "divide players and origin by one number: docs/too-big.md shows how"
+    hint = f"divide players and origin by one number: {TOO_BIG} shows how"
     return [Problem("network.groups", f"{total} hosts", TOO_MANY, hint)]
 
 
@@ -205,12 +207,14 @@ def connecting(workloads: Mapping[str, Workload]) -> list[str]:
 def _network(network: Network, sizes: Sizes, own: Mapping[str, Stack]) -> Iterator[Problem]:
     stacks = [*shipped.stacks(), *own]
     if network.stack not in stacks:
-        yield unknown("network.stack", network.stack, "a TCP stack", stacks)
+        yield unknown("network.stack", network.stack, "a TCP stack", stacks, makes=("stacks",))
     host_names = HostNames(sizes).index
     for name, group in network.groups.items():
         if group.stack not in ("inherit", *stacks):
             place = join(("network", "groups", name, "stack"))
-            yield unknown(place, group.stack, "a TCP stack", ["inherit", *stacks])
+            yield unknown(
+                place, group.stack, "a TCP stack", ["inherit", *stacks], makes=("stacks",)
+            )
         if name in host_names:
             allowed = "a name that no host of another group has"
             yield Problem(join(("network", "groups", name)), shown(name), allowed)
@@ -394,7 +398,8 @@ def _population(
     place, hosts = f"{within}.{name}", named.hosts
     profiles = list(dict.fromkeys([*shipped.profiles(), *named.profiles]))
     if population.profile not in profiles:
-        yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
+        path, makes = f"{place}.profile", ("profiles",)
+        yield unknown(path, population.profile, "a client profile", profiles, makes=makes)
     words = "profile", "inherit"
     yield from _transport(population.transport, f"{place}.transport", named, words)
     if population.data_transport is not None:
@@ -474,7 +479,7 @@ def _transport(
     stacks, utps = [*shipped.stacks(), *own.stacks], [*shipped.utps(), *own.utp]
     known = list(dict.fromkeys([*words, *stacks, *utps]))
     if name not in known:
-        yield unknown(path, name, "a transport", known)
+        yield unknown(path, name, "a transport", known, makes=("stacks", "utp"))
 
 
 def _host(path: str, name: str, hosts: HostNames) -> Iterator[Problem]:

@@ -60,11 +60,25 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
-    """A name that nothing has."""
+def unknown(
+    path: str, name: str, what: str, names: Iterable[str], *, makes: Sequence[str] = ()
+) -> Problem:
+    """A name that nothing has.
+
+    Args:
+        path: where it stands.
+        name: the name.
+        what: what is allowed there.
+        names: the names that there are.
+        makes: tables of the file in which a table of this name would make one.
+    """
     names = list(names)
     which = one_of(names) if names else "there is none"
-    return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
+    hint = did_you_mean(name, names)
+    if makes and not hint and name != "inherit":
+        tables = " or ".join(f"[{paths.join((it, name))}]" for it in makes)
+        hint = f"{tables} with a `base` makes one"
+    return Problem(path, shown(name), f"{what}: {which}", hint)
 
 
 def _problem(item: dict[str, Any], model: type[BaseModel], given: Any, hinted: bool) -> Problem:

@@ -104,7 +104,8 @@ class Key:
                 value: Any = table
                 for segment in self.path[2:]:
                     value = value.get(segment) if isinstance(value, dict) else None
-                if value is not None and not isinstance(value, dict):
+                # A table of a kind is a value as a whole.
+                if value is not None and (not isinstance(value, dict) or "kind" in value):
                     found.setdefault(written(value), []).append(name)
         return found
 

@@ -22,9 +22,6 @@ PROCESS_BYTES = 160_000_000
 By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
 """
 
-TOO_BIG = "docs/too-big.md"
-"""The page that says how to shrink a crowd."""
-
 
 @dataclass(frozen=True)
 class StudyNeed:

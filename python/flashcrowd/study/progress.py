@@ -21,7 +21,8 @@ from rich.progress import (
 
 from flashcrowd import terminal
 from flashcrowd.amounts import counted, duration
-from flashcrowd.study.need import TOO_BIG, StudyNeed, size
+from flashcrowd.scenario.check import TOO_BIG
+from flashcrowd.study.need import StudyNeed, size
 from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
