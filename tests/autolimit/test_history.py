@@ -69,7 +69,9 @@ def test_the_page_says_no_where_the_line_was_not_left_free(tmp_path: Path) -> No
     assert lead.startswith("No: the added delay was for 62 % of the time above 150 ms")
 
 
-@pytest.mark.parametrize(("late", "verdict"), [(0, "Yes"), (1, "Mostly"), (9, "Mostly"), (11, "No")])
+@pytest.mark.parametrize(
+    ("late", "verdict"), [(0, "Yes"), (1, "Mostly"), (9, "Mostly"), (11, "No")]
+)
 def test_the_verdict_goes_by_the_part_of_the_time(late: int, verdict: str, tmp_path: Path) -> None:
     written = history.History(tmp_path, client="Fake 1", control="autolimit-delay")
     for second in range(100):
