@@ -16,7 +16,7 @@ from flashcrowd.autolimit import http
 from flashcrowd.autolimit.client import Gone
 from flashcrowd.autolimit.http import Http
 from flashcrowd.clients import rpc
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.qbittorrent import QBittorrent
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -56,7 +56,7 @@ def test_an_answer_that_drips_is_none_when_its_time_is_over(
     with accepting(serve) as port:
         for ask in (
             lambda: Http("127.0.0.1", port).ask("GET", "/"),
-            lambda: rpc.Http(Place("here", "127.0.0.1"), port).ask("GET", "/"),
+            lambda: rpc.Http(HostSandbox("here", "127.0.0.1"), port).ask("GET", "/"),
         ):
             began = time.monotonic()
             with pytest.raises((Gone, rpc.RpcError), match="no answer in time"):
@@ -158,7 +158,7 @@ def test_a_qbittorrent_of_the_emulation_may_have_nothing_to_say() -> None:
 
     with accepting(serve) as port:
         client = object.__new__(QBittorrent)  # without its process
-        client._http = rpc.Http(Place("here", "127.0.0.1"), port)
+        client._http = rpc.Http(HostSandbox("here", "127.0.0.1"), port)
         client._hash = "ab"
         client._post("app/setPreferences", json="{}")
         client.drop()

@@ -23,7 +23,7 @@ from flashcrowd.cli import main
 from flashcrowd.errors import StudyError
 from flashcrowd.utp import lines, stopping
 from flashcrowd.utp.config import configuration
-from flashcrowd.utp.place import PORT, Place
+from flashcrowd.utp.endpoint import PORT, Endpoint
 
 FLASHCROWD = [sys.executable, "-m", "flashcrowd", "utp"]
 PATIENCE = 120
@@ -467,13 +467,13 @@ def test_a_port_in_use_is_named(capsys: Any):
 
 
 def test_places():
-    assert Place.parse("host") == Place("host", PORT)
-    assert Place.parse("host:80") == Place("host", 80)
-    assert Place.parse("[::1]:80") == Place("::1", 80)
-    assert Place.parse("[::1]") == Place.parse("::1") == Place("::1", PORT)
-    assert Place("::1", 7).resolve() == ["[::1]:7"]
-    assert Place.parse("2001:db8::1") == Place("2001:db8::1", PORT)
-    assert Place.parse("2001:db8::abcd:ffff") == Place("2001:db8::abcd:ffff", PORT)
+    assert Endpoint.parse("host") == Endpoint("host", PORT)
+    assert Endpoint.parse("host:80") == Endpoint("host", 80)
+    assert Endpoint.parse("[::1]:80") == Endpoint("::1", 80)
+    assert Endpoint.parse("[::1]") == Endpoint.parse("::1") == Endpoint("::1", PORT)
+    assert Endpoint("::1", 7).resolve() == ["[::1]:7"]
+    assert Endpoint.parse("2001:db8::1") == Endpoint("2001:db8::1", PORT)
+    assert Endpoint.parse("2001:db8::abcd:ffff") == Endpoint("2001:db8::abcd:ffff", PORT)
     for wrong in (
         "2001:db8::1:80",
         "1:2:3:4:5:6:7:8:80",
@@ -486,7 +486,7 @@ def test_places():
         "host:-1",
     ):
         with pytest.raises(StudyError):
-            Place.parse(wrong)
+            Endpoint.parse(wrong)
 
 
 def test_a_configuration_follows_its_controller_and_settings():

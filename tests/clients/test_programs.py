@@ -23,7 +23,7 @@ from flashcrowd.clients import (
     programs,
     refusals,
 )
-from flashcrowd.clients.place import entered
+from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.tracker import Tracker
 from flashcrowd.engines.emulation import Emulator
 

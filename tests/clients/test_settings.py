@@ -14,7 +14,7 @@ from tests.clients import testbed
 from flashcrowd import _core
 from flashcrowd.clients import (
     PROGRAMS,
-    Place,
+    HostSandbox,
     aria2,
     libtorrent,
     qbittorrent,
@@ -160,7 +160,7 @@ def test_tcp_is_there_beside_utp_where_an_attempt_may_fall_back(
     asked = Settings("libtorrent", None, transport, rules)
     made, _ = libtorrent.mapped(asked)
     assert (made["enable_outgoing_tcp"], made["enable_outgoing_utp"]) == outgoing
-    job = Job(Place("h", "198.18.0.1"), MADE, asked, seed=True, folder=Path())
+    job = Job(HostSandbox("h", "198.18.0.1"), MADE, asked, seed=True, folder=Path())
     assert qbittorrent.preferences(job)["bittorrent_protocol"] == protocol
     # What cannot be had is listed: Transmission falls back whatever is asked.
     listed = {it.setting for it in transmission.unmet(asked)}
@@ -279,7 +279,7 @@ def played(changed: dict[str, Any]) -> Settings:
 
 def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unmet]]:
     """What a program is told for a seed, and what it is said not to offer."""
-    job = Job(Place("h", "198.18.0.1"), MADE, settings, seed=True, folder=folder)
+    job = Job(HostSandbox("h", "198.18.0.1"), MADE, settings, seed=True, folder=folder)
     # Whether a torrent is private is the swarm's to say, by the same word of the profile.
     match program:
         case "libtorrent":

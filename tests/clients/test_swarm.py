@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
+from flashcrowd.clients import ClientFailed, HostSandbox, Swarm, opentracker
 from flashcrowd.clients import swarm as module
+from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.libtorrent import Libtorrent
-from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
 pytest.importorskip("libtorrent", reason="pip install libtorrent")
@@ -154,7 +154,7 @@ def test_without_a_word_libtorrent_is_over_utp_and_who_has_none_over_tcp(tmp_pat
     assert 2 <= opened[2] <= announces + 1
 
 
-def _tcp_opened(place: Place) -> int:
+def _tcp_opened(place: HostSandbox) -> int:
     with entered(place.netns):
         lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
     names, values = (line.split() for line in lines if line.startswith("Tcp:"))
@@ -291,7 +291,7 @@ def test_a_place_whose_loopback_is_down_is_refused(tmp_path: Path):
     with testbed.bridged(3) as places:
         host = testbed.Namespace()
         try:
-            asleep = Place("asleep", "198.18.0.9", host.path)
+            asleep = HostSandbox("asleep", "198.18.0.9", host.path)
             plan = testbed.plan(SEED, {"name": "crowd"})
             with (
                 contextlib.closing(

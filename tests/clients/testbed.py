@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.clients import PROGRAMS, Place, Swarm, kernel, opentracker, tables
-from flashcrowd.clients.place import entered
+from flashcrowd.clients import PROGRAMS, HostSandbox, Swarm, kernel, opentracker, tables
+from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.emulation import app
 from flashcrowd.emulation.app import Rows
 from flashcrowd.plan import lower
@@ -63,12 +63,12 @@ def rows(swarm: Swarm) -> Rows:
     return {**app.rows(swarm.rules.tables(swarm.end_s, swarm.timeouts)), **tables.rows(swarm)}
 
 
-def loopback(count: int) -> list[Place]:
+def loopback(count: int) -> list[HostSandbox]:
     """Places of this process's own namespace."""
-    if not kernel.has_loopback(Place("here", "127.0.0.1")):
+    if not kernel.has_loopback(HostSandbox("here", "127.0.0.1")):
         pytest.skip("the loopback interface is down")
     block = os.getpid() % 200 + 20
-    return [Place(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
+    return [HostSandbox(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
 
 
 def needs(*programs: str) -> None:
@@ -119,7 +119,7 @@ class Namespace:
 
 
 @contextlib.contextmanager
-def bridged(count: int) -> Iterator[list[Place]]:
+def bridged(count: int) -> Iterator[list[HostSandbox]]:
     """Places in namespaces of their own, joined by veth pairs to a bridge in one more."""
     _needs_root()
     made: list[Namespace] = []
@@ -128,7 +128,7 @@ def bridged(count: int) -> Iterator[list[Place]]:
         made.append(switch)
         switch.ip("link", "add", "bridge", "type", "bridge")
         switch.ip("link", "set", "bridge", "up")
-        places: list[Place] = []
+        places: list[HostSandbox] = []
         for number in range(count):
             host = Namespace()
             made.append(host)
@@ -140,7 +140,7 @@ def bridged(count: int) -> Iterator[list[Place]]:
             switch.ip("link", "set", port, "master", "bridge", "up")
             host.ip("address", "add", f"{address}/15", "dev", "eth0")
             host.ip("link", "set", "eth0", "up")
-            places.append(Place(f"h{number}", address, host.path))
+            places.append(HostSandbox(f"h{number}", address, host.path))
         yield places
     finally:
         for namespace in made:
@@ -169,7 +169,7 @@ def until(swarm: Swarm, it_is_so: Callable[[], bool], *, most_s: float = 60.0) -
 
 def play(
     plan: Any,
-    places: Sequence[Place],
+    places: Sequence[HostSandbox],
     folder: Path,
     *,
     most_s: float = 60.0,

@@ -14,7 +14,7 @@ from tests.runner.test_command import command, done, wait_for_runs
 
 from flashcrowd.cluster import place
 from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.place import Place
+from flashcrowd.cluster.executor import Executor
 
 
 def at(client: Client) -> str:
@@ -77,7 +77,7 @@ def free_port() -> int:
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setattr(place, "CONNECT_S", 0.5)
     address = f"{host}:{free_port()}"
-    there = Place.parse(f"dask://{address}")
+    there = Executor.parse(f"dask://{address}")
     with (
         pytest.raises(ClusterError, match=f"no Dask scheduler answers at tcp://{address}: "),
         place.opened(there, "simulation"),
@@ -90,19 +90,19 @@ def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch, host: str) -> Non
 )
 def test_places_that_nobody_knows(text: str) -> None:
     with pytest.raises(ClusterError, match=r"--on .*: dask://HOST:PORT, local:WORKERS, "):
-        Place.parse(text)
+        Executor.parse(text)
 
 
 def test_an_emulated_study_stays_here() -> None:
     with (
         pytest.raises(ClusterError, match="use --shard on each machine, or --on enoslib:"),
-        place.opened(Place.parse("local:2"), "emulation"),
+        place.opened(Executor.parse("local:2"), "emulation"),
     ):
         pass
 
 
 def test_nodes_of_a_testbed_are_no_workers() -> None:
-    there = Place.parse("enoslib:nodes.toml")
+    there = Executor.parse("enoslib:nodes.toml")
     with pytest.raises(ClusterError, match="shards go"), place.opened(there, "simulation"):
         pass
 

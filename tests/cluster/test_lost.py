@@ -17,10 +17,10 @@ from flashcrowd.cluster import place
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster.crew import Crew
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.executor import Executor
 from flashcrowd.cluster.groups import Groups
 from flashcrowd.cluster.local import ANY_PORT
 from flashcrowd.cluster.memory import nothing
-from flashcrowd.cluster.place import Place
 from flashcrowd.cluster.pool import Dask
 from flashcrowd.cluster.task import OtherCode
 from flashcrowd.engines.simulation import Simulator
@@ -59,7 +59,7 @@ def test_a_connection_that_breaks_while_it_is_closed_says_nothing(
         logging.getLogger("distributed.client").error("cannot reconnect to %s", address)
 
     monkeypatch.setattr(place, "_connected", connected)
-    with place.opened(Place.parse("dask://there:1"), "simulation"):
+    with place.opened(Executor.parse("dask://there:1"), "simulation"):
         pass
     assert not caplog.records
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.place import Place, opened
+from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.cluster.queues import Options, cluster
 
 pytestmark = pytest.mark.skipif(
@@ -125,7 +125,10 @@ def test_oar_is_not_asked_for_memory_unless_it_is_said_how(tmp_path: Path) -> No
 def test_mistakes_in_options(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "queue.toml"
     file.write_text(text)
-    with pytest.raises(ClusterError) as caught, opened(Place.parse(f"slurm:{file}"), "simulation"):
+    with (
+        pytest.raises(ClusterError) as caught,
+        opened(Executor.parse(f"slurm:{file}"), "simulation"),
+    ):
         pass
     told = str(caught.value)
     assert told.startswith(f"{file}: {said}")
@@ -164,7 +167,7 @@ def test_without_a_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", str(tmp_path))
     with (
         pytest.raises(ClusterError, match="oarsub is not on this machine: "),
-        opened(Place.parse(f"oar:{file}"), "simulation"),
+        opened(Executor.parse(f"oar:{file}"), "simulation"),
     ):
         pass
 
@@ -172,6 +175,6 @@ def test_without_a_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_without_a_file(tmp_path: Path) -> None:
     with (
         pytest.raises(ClusterError, match="cannot be read: No such file"),
-        opened(Place.parse(f"slurm:{tmp_path / 'no.toml'}"), "simulation"),
+        opened(Executor.parse(f"slurm:{tmp_path / 'no.toml'}"), "simulation"),
     ):
         pass

@@ -11,7 +11,7 @@ from tests.cluster.test_queues import SLURM
 
 from flashcrowd.cluster import submissions
 from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.place import Place, opened
+from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.cluster.submissions import Submissions, words
 
 pytestmark = pytest.mark.skipif(
@@ -48,7 +48,10 @@ def test_first_jobs_that_are_refused_end_the_command(
     monkeypatch.setenv("PATH", str(tmp_path))
     file = tmp_path / "queue.toml"
     file.write_text(SLURM)
-    with pytest.raises(ClusterError) as caught, opened(Place.parse(f"slurm:{file}"), "simulation"):
+    with (
+        pytest.raises(ClusterError) as caught,
+        opened(Executor.parse(f"slurm:{file}"), "simulation"),
+    ):
         pass
     assert str(caught.value).startswith(
         f"{file}: sbatch refuses these jobs: no such thing; change what stands under [options]: "

@@ -20,7 +20,7 @@ from tests.download.test_command import HERE, status, until
 
 import flashcrowd
 from flashcrowd.download import FetchError, Progress
-from flashcrowd.download.voice import Place, Voice
+from flashcrowd.download.voice import BatchPosition, Voice
 from flashcrowd.download.wanted import read_list
 
 DATA = content(9 * BLOCK + 5)
@@ -306,7 +306,7 @@ def test_ctrl_c_names_the_command_that_goes_on_with_the_rest(given, here: Path):
 def test_a_terminal_shows_each_file_and_all():
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=120, color_system=None)
-    with Voice("x", place=Place(2, 5, 7_000_000, 2.0), console=console) as voice:
+    with Voice("x", place=BatchPosition(2, 5, 7_000_000, 2.0), console=console) as voice:
         voice.watch(Progress(Path("x"), 5_000_000, 10_000_000, 1_000_000, 2.0, 2.5e6, True))
     assert "[2/5] x" in shown.getvalue()
     assert "1 of 5 files, 8 MB, 2 MB/s" in shown.getvalue()

@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import Any
 
-from flashcrowd.clients.place import entered
+from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.swarm import Swarm
 from flashcrowd.emulation import lab
 

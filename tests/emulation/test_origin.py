@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.emulation.origin import Origin
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.study import Study
@@ -59,10 +59,10 @@ class Here:
     """Hosts without namespaces: all of them are this machine."""
 
     def __init__(self, count: int) -> None:
-        self.places = [Place(f"host-{number}", "127.0.0.1") for number in range(count)]
+        self.places = [HostSandbox(f"host-{number}", "127.0.0.1") for number in range(count)]
 
     @contextmanager
-    def inside(self, host: int) -> Iterator[Place]:
+    def inside(self, host: int) -> Iterator[HostSandbox]:
         yield self.places[host]
 
 

@@ -5,14 +5,14 @@
 /// owner keeps nothing but the first place ([`Slab::insert_before`], [`Slab::unlink`]).
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
-    places: Vec<Place<T>>,
+    places: Vec<Slot<T>>,
     /// The first free place; each of these names the next.
     free: u32,
     len: u32,
 }
 
 #[derive(Clone, Debug)]
-struct Place<T> {
+struct Slot<T> {
     value: Option<T>,
     next: u32,
 }
@@ -47,7 +47,7 @@ impl<T> Slab<T> {
 
     /// The same for a value that `next` follows.
     pub fn insert_before(&mut self, value: T, next: u32) -> u32 {
-        let place = Place { value: Some(value), next };
+        let place = Slot { value: Some(value), next };
         self.len += 1;
         match self.places.get_mut(self.free as usize) {
             Some(free) => {
@@ -100,13 +100,13 @@ impl<T> Slab<T> {
     /// and where no value is.
     fn next(&self, index: u32) -> u32 {
         match self.places.get(index as usize) {
-            Some(Place { value: Some(_), next }) => *next,
+            Some(Slot { value: Some(_), next }) => *next,
             _ => NOWHERE,
         }
     }
     /// Has `next` follow the value at `index`. Changes nothing where no value is.
     fn link(&mut self, index: u32, next: u32) {
-        if let Some(Place { value: Some(_), next: follows }) = self.places.get_mut(index as usize) {
+        if let Some(Slot { value: Some(_), next: follows }) = self.places.get_mut(index as usize) {
             *follows = next;
         }
     }

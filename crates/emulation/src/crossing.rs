@@ -2,7 +2,7 @@ use flashcrowd_base::{Span, Time};
 
 /// How far a packet is that goes from one node's network to another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct InTransit {
     /// When it is looked at next.
     pub due: Time,
     /// How late it came from nodes before.
@@ -23,7 +23,7 @@ pub struct Crossing<'a> {
     /// The other node.
     pub node: u32,
     /// How far it is.
-    pub place: Place,
+    pub place: InTransit,
     /// The packet, from its IP header on.
     pub packet: &'a [u8],
 }

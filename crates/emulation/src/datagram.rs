@@ -1,7 +1,7 @@
 //! What nodes send each other: packets on their way, as many as fit a datagram, and echoes for the
 //! clocks. Numbers stand in the order of the network.
 
-use crate::crossing::Place;
+use crate::crossing::InTransit;
 use flashcrowd_base::{Span, Time};
 
 /// Begins each datagram; the last byte counts formats.
@@ -47,11 +47,11 @@ pub enum Datagram<'a> {
 pub struct Records<'a>(&'a [u8]);
 
 impl<'a> Iterator for Records<'a> {
-    type Item = (Place, &'a [u8]);
+    type Item = (InTransit, &'a [u8]);
 
-    fn next(&mut self) -> Option<(Place, &'a [u8])> {
+    fn next(&mut self) -> Option<(InTransit, &'a [u8])> {
         let mut rest = Reader(self.0);
-        let place = Place {
+        let place = InTransit {
             due: Time::from_nanos(rest.u64()?),
             late: Span::from_nanos(rest.u64()?),
             from: rest.u32()?,
@@ -165,7 +165,7 @@ impl Parcel {
     }
 
     /// Adds a packet.
-    pub fn add(&mut self, place: Place, packet: &[u8]) {
+    pub fn add(&mut self, place: InTransit, packet: &[u8]) {
         self.packets += 1;
         let bytes = &mut self.bytes;
         bytes.extend(place.due.nanos().to_be_bytes());
@@ -197,12 +197,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_packet() -> impl Strategy<Value = (Place, Vec<u8>)> {
+    fn any_packet() -> impl Strategy<Value = (InTransit, Vec<u8>)> {
         let place = (any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<u16>());
         (place, any::<bool>(), prop::collection::vec(any::<u8>(), 0..1500)).prop_map(
             |((due, late, from, to, step), arrives, bytes)| {
                 let (due, late) = (Time::from_nanos(due), Span::from_nanos(u64::from(late)));
-                (Place { due, late, from, to, step, arrives }, bytes)
+                (InTransit { due, late, from, to, step, arrives }, bytes)
             },
         )
     }

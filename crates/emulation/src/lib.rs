@@ -24,7 +24,7 @@ mod prediction;
 mod record;
 mod tap;
 
-pub use crossing::{Crossing, Place};
+pub use crossing::{Crossing, InTransit};
 pub use division::{Division, Indivisible};
 pub use network::{Delivery, Network, Totals, max_bytes};
 pub use offload::Offload;

@@ -1,4 +1,4 @@
-use crate::crossing::{Crossing, Place};
+use crate::crossing::{Crossing, InTransit};
 use crate::division::Division;
 use crate::header::{self, Header};
 use crate::in_flight::{InFlight, Turn};
@@ -297,7 +297,7 @@ impl Network {
     /// [`buffer`](Network::buffer), at `now`, for which the network has [run](Network::run). One that
     /// should have been looked at before is looked at now, and stays marked as late by that. Whether
     /// there is such a place in the plan.
-    pub fn take_over(&mut self, now: Time, place: Place, bytes: usize) -> bool {
+    pub fn take_over(&mut self, now: Time, place: InTransit, bytes: usize) -> bool {
         let hosts = self.plan.network.hosts.len() as u32;
         if place.from.max(place.to) >= hosts {
             return false;
@@ -329,7 +329,7 @@ impl Network {
                 Some(link) => division.of_link(link),
                 None => division.of_host(packet.target),
             };
-            let place = Place {
+            let place = InTransit {
                 due,
                 late: packet.late,
                 from: packet.source,

@@ -7,7 +7,7 @@ mod networks;
 
 use any_link::{any_core, any_framing, any_queue};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_emulation::{Division, LinkRow, Network, Place, Totals};
+use flashcrowd_emulation::{Division, InTransit, LinkRow, Network, Totals};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{Call, Change, PageSize, Plan, Reading, Web, What, Workload};
 use networks::{line, network, rate};
@@ -71,7 +71,7 @@ fn carried(plan: &Plan, mut shares: Vec<Network>, sent: &[Sent], end: Time) -> (
 /// Runs all shares for an instant, and again as long as they have something for each other.
 fn run(shares: &mut [Network], now: Time, arrived: &mut Vec<(u32, u64, Vec<u8>)>) {
     loop {
-        let mut crossings: Vec<(u32, Place, Vec<u8>)> = Vec::new();
+        let mut crossings: Vec<(u32, InTransit, Vec<u8>)> = Vec::new();
         for share in &mut *shares {
             share.run(now, &mut |delivery| {
                 assert_eq!(delivery.late, Span::ZERO);

@@ -17,23 +17,23 @@ pub(crate) fn of(folder: &Path) -> Result<Vec<(String, String)>, Error> {
     let mut files = Vec::new();
     let root = ["src/lib.rs", "src/main.rs"].map(|name| folder.join(name));
     let root = root.iter().find(|path| path.exists()).unwrap_or(&root[0]);
-    let place = Place { folder, file: root.clone(), children: folder.join("src") };
+    let place = ModuleFile { folder, file: root.clone(), children: folder.join("src") };
     place.collect(&mut files)?;
     let script = folder.join("build.rs");
     if script.exists() {
-        Place { folder, file: script, children: folder.to_owned() }.collect(&mut files)?;
+        ModuleFile { folder, file: script, children: folder.to_owned() }.collect(&mut files)?;
     }
     Ok(files)
 }
 
 /// A file of a crate, and where the files of its modules lie.
-struct Place<'a> {
+struct ModuleFile<'a> {
     folder: &'a Path,
     file: PathBuf,
     children: PathBuf,
 }
 
-impl Place<'_> {
+impl ModuleFile<'_> {
     fn collect(&self, files: &mut Vec<(String, String)>) -> Result<(), Error> {
         let text = fs::read_to_string(&self.file).map_err(|error| Error::new(&self.file, error))?;
         let mut parsed: File =
@@ -67,7 +67,8 @@ impl Place<'_> {
             }
             let flat = folder.join(format!("{name}.rs"));
             let file = if flat.exists() { flat } else { folder.join(&name).join("mod.rs") };
-            Place { folder: self.folder, file, children: folder.join(&name) }.collect(files)?;
+            ModuleFile { folder: self.folder, file, children: folder.join(&name) }
+                .collect(files)?;
         }
         Ok(())
     }

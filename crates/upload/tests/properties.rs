@@ -123,38 +123,38 @@ fn build(control: &UploadControl, reflectors: usize, limit: Limit) -> Box<dyn Co
 
 /// Where between its bounds a parameter is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Level {
     Default,
     Least,
     Most,
     Within(f64),
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = Level> {
     prop_oneof![
-        2 => Just(Place::Default),
-        2 => Just(Place::Least),
-        2 => Just(Place::Most),
-        2 => (0.0..=1.0).prop_map(Place::Within),
+        2 => Just(Level::Default),
+        2 => Just(Level::Least),
+        2 => Just(Level::Most),
+        2 => (0.0..=1.0).prop_map(Level::Within),
     ]
 }
 
-impl Place {
+impl Level {
     fn value(self, parameter: &Parameter) -> f64 {
         let Parameter { min, max, default, .. } = *parameter;
         match self {
-            Place::Default => default,
-            Place::Least => min,
-            Place::Most => max,
+            Level::Default => default,
+            Level::Least => min,
+            Level::Most => max,
             // Bounds that lie far apart by factors, or nothing near the lower one would ever come.
-            Place::Within(part) if min > 0.0 => (min * libm::pow(max / min, part)).clamp(min, max),
-            Place::Within(part) => min + (max - min) * part,
+            Level::Within(part) if min > 0.0 => (min * libm::pow(max / min, part)).clamp(min, max),
+            Level::Within(part) => min + (max - min) * part,
         }
     }
 }
 
 /// The controller of a name with each parameter at its place.
-fn placed(name: &str, places: &[Place]) -> UploadControl {
+fn placed(name: &str, places: &[Level]) -> UploadControl {
     let control = named(name);
     let mut file = serde_json::to_value(&control).expect("a table");
     for (parameter, place) in control.parameters().iter().zip(places.iter().cycle()) {

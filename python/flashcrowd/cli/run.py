@@ -29,7 +29,7 @@ from flashcrowd.cli.options import (
 from flashcrowd.cli.output import console
 from flashcrowd.cli.where import admitted, carried, on_nodes, share, share_of
 from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.place import Place
+from flashcrowd.cluster.executor import Executor
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy, required
 from flashcrowd.store import IncompleteResults, Results, ResultsError, atomic
@@ -139,7 +139,7 @@ def run(
     folder = base = out or share_of((both_folder if both else default_folder)(loaded), split)
     found: list[Results] = []
     try:
-        place = None if on is None else Place.parse(on)
+        place = None if on is None else Executor.parse(on)
         if place is not None and place.nodes:
             if both or split is not None or fresh or across:
                 raise ClusterError(
@@ -215,7 +215,7 @@ def _part(
     name: str,
     folder: Path,
     jobs: int | None,
-    place: Place | None,
+    place: Executor | None,
     force: bool,
     fresh: bool,
     across: Sequence[str],

@@ -12,8 +12,8 @@ from flashcrowd import _core
 from flashcrowd.cli.values import assignments
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.utp.config import configuration
+from flashcrowd.utp.endpoint import PORT, Endpoint, written
 from flashcrowd.utp.order import Order
-from flashcrowd.utp.place import PORT, Place, written
 from flashcrowd.utp.sending import Sending
 from flashcrowd.utp.serving import Serving
 from flashcrowd.utp.stopping import attend
@@ -201,7 +201,7 @@ def send(
         raise StudyError([problem], "command line")
     family = _family(ipv4, ipv6)
     chosen = configuration(profile, controller, assignments(set))
-    (remote, *_) = Place.parse(to).resolve(family)
+    (remote, *_) = Endpoint.parse(to).resolve(family)
     done: list[Sending] = []
     for transport in ("utp", "tcp") if tcp else ("utp",):
         over = {"utp": f"UDP), {profile}", "tcp": f"TCP), {congestion or 'as the system has it'}"}
@@ -247,7 +247,7 @@ def _listen(
 ) -> tuple[_core.UtpServer, bool]:
     """The server, and whether TCP is served."""
     if bind is not None:
-        places = [Place(bind.strip("[]"), port).resolve()[0]]
+        places = [Endpoint(bind.strip("[]"), port).resolve()[0]]
     else:
         # Without IPv6 on this machine, IPv4 alone; if it was the port, that says so again.
         places = [written("::", port), written("0.0.0.0", port)]

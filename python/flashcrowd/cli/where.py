@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flashcrowd.cli import failed
-from flashcrowd.cluster.place import Place, opened
+from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.engines import Engine, registry
 from flashcrowd.store.results import Results
 from flashcrowd.store.shard import Shard
@@ -22,7 +22,7 @@ from flashcrowd.study.threads import Threads
 
 
 def admitted(
-    campaign: Campaign, engine: Engine, jobs: int | None, force: bool, place: Place | None
+    campaign: Campaign, engine: Engine, jobs: int | None, force: bool, place: Executor | None
 ) -> StudyNeed | None:
     """What a study needs of this machine, see `admit`; None where other machines do the runs.
 
@@ -37,7 +37,7 @@ def admitted(
 
 @contextmanager
 def carried(
-    place: Place | None, engine: Engine, need: StudyNeed | None, force: bool
+    place: Executor | None, engine: Engine, need: StudyNeed | None, force: bool
 ) -> Iterator[Pool]:
     """The pool of a place, until the block ends; threads of this process if there is none."""
     if place is None:
@@ -81,7 +81,7 @@ def on_nodes(
     study: Study,
     engine: str,
     folder: Path,
-    place: Place,
+    place: Executor,
     jobs: int | None,
     force: bool,
     repeat_invalid: int,

@@ -4,8 +4,8 @@ They know nothing of how the network between the places is made.
 """
 
 from flashcrowd.clients.client import ClientFailed, Found
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.programs import PROGRAMS, found, refusals
 from flashcrowd.clients.swarm import Swarm
 
-__all__ = ["PROGRAMS", "ClientFailed", "Found", "Place", "Swarm", "found", "refusals"]
+__all__ = ["PROGRAMS", "ClientFailed", "Found", "HostSandbox", "Swarm", "found", "refusals"]

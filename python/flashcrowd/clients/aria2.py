@@ -11,7 +11,7 @@ from typing import Any
 
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
-from flashcrowd.clients.place import free_port
+from flashcrowd.clients.host_sandbox import free_port
 from flashcrowd.clients.rpc import Http, RpcError, json_rpc
 from flashcrowd.clients.settings import (
     Settings,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashcrowd.autolimit.client import Client as Interface
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.settings import Settings, Unmet, Upload
 from flashcrowd.clients.torrent import Torrent
 
@@ -85,7 +85,7 @@ class Job:
         unmet: what the program does not offer; filled by the client.
     """
 
-    place: Place
+    place: HostSandbox
     torrent: Torrent
     settings: Settings
     seed: bool

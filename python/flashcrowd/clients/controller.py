@@ -20,7 +20,7 @@ from flashcrowd.autolimit.probes.icmp import Icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import Order, Said
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.settings import Settings, Unmet
 
 STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
@@ -172,8 +172,8 @@ class Controller:
         self,
         spec: Mapping[str, Any],
         interface: Interface,
-        place: Place,
-        reflectors: Sequence[Place],
+        place: HostSandbox,
+        reflectors: Sequence[HostSandbox],
         since: float,
     ) -> None:
         """It is started.

@@ -7,21 +7,21 @@ import socket
 import struct
 from pathlib import Path
 
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 SIOCGIFFLAGS = 0x8913
 IFF_UP = 1
 _LISTEN = "0A"  # net/tcp_states.h
 
 
-def has_loopback(place: Place) -> bool:
+def has_loopback(place: HostSandbox) -> bool:
     """Whether the loopback interface of a place is up (`netdevice(7)`)."""
     with entered(place.netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         said = fcntl.ioctl(asking, SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
     return bool(struct.unpack("16sh22x", said)[1] & IFF_UP)
 
 
-def listeners(place: Place, port: int) -> frozenset[int]:
+def listeners(place: HostSandbox, port: int) -> frozenset[int]:
     """The TCP sockets that listen at a place's address and a port, by their inodes (`proc(5)`)."""
     with entered(place.netns):
         lines = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
@@ -31,7 +31,7 @@ def listeners(place: Place, port: int) -> frozenset[int]:
     return frozenset(int(row[9]) for row in rows if row[3] == _LISTEN and row[1] in ends)
 
 
-def timeouts(place: Place) -> int:
+def timeouts(place: HostSandbox) -> int:
     """TCP retransmission timeouts so far in the namespace of a place (`TcpExt` `TCPTimeouts`).
 
     0 for a place without a namespace of its own: the machine's counter is nobody's.
@@ -39,7 +39,7 @@ def timeouts(place: Place) -> int:
     return _counter(place, "netstat", "TcpExt:", "TCPTimeouts")
 
 
-def retransmits(place: Place) -> int:
+def retransmits(place: HostSandbox) -> int:
     """TCP segments sent again so far in the namespace of a place (`Tcp` `RetransSegs`).
 
     0 for a place without a namespace of its own.
@@ -47,7 +47,7 @@ def retransmits(place: Place) -> int:
     return _counter(place, "snmp", "Tcp:", "RetransSegs")
 
 
-def _counter(place: Place, file: str, group: str, name: str) -> int:
+def _counter(place: HostSandbox, file: str, group: str, name: str) -> int:
     if place.netns is None:
         return 0
     with entered(place.netns):

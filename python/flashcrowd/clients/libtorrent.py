@@ -14,7 +14,7 @@ from flashcrowd import _core
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.libtorrent import Libtorrent as Controlled
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress, bitfield
-from flashcrowd.clients.place import entered
+from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.settings import (
     Settings,
     Transport,

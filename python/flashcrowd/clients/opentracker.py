@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flashcrowd.clients.client import ClientFailed, Found
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import Unmet
@@ -74,7 +74,7 @@ class OpenTracker:
 
     program = NAME
 
-    def __init__(self, place: Place, port: int, info_hash: bytes, folder: Path) -> None:
+    def __init__(self, place: HostSandbox, port: int, info_hash: bytes, folder: Path) -> None:
         """Start it.
 
         Raises:
@@ -117,7 +117,7 @@ class OpenTracker:
         self._process.kill()
 
 
-def _knows(place: Place, port: int, info_hash: bytes) -> bool:
+def _knows(place: HostSandbox, port: int, info_hash: bytes) -> bool:
     """Whether it answers for the torrent: it listens before it has read its list.
 
     Whoever stops is not held against the list, so somebody comes and goes.

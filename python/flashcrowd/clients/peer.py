@@ -8,7 +8,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.clients.client import Client, Progress
 from flashcrowd.clients.controller import Controller
-from flashcrowd.clients.place import Place
+from flashcrowd.clients.host_sandbox import HostSandbox
 
 
 class Peer:
@@ -29,7 +29,11 @@ class Peer:
     """
 
     def __init__(
-        self, rules: _core.SwarmRules, seen: _core.SwarmPeer, spec: Mapping[str, Any], place: Place
+        self,
+        rules: _core.SwarmRules,
+        seen: _core.SwarmPeer,
+        spec: Mapping[str, Any],
+        place: HostSandbox,
     ) -> None:
         self._rules = rules
         self.number, self.population, self.host = seen.number, seen.population, seen.host

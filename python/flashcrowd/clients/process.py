@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.errors import shown_line
 from flashcrowd.signals import how_it_ended
 
@@ -34,7 +34,7 @@ class Process:
 
     def __init__(
         self,
-        place: Place,
+        place: HostSandbox,
         command: Sequence[str | Path],
         log: Path,
         env: Mapping[str, str] | None = None,

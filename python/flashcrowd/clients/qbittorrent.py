@@ -17,7 +17,7 @@ from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.clients import libtorrent
 from flashcrowd.clients.client import Found, Job, Progress, bitfield
 from flashcrowd.clients.daemon import Daemon, first_line
-from flashcrowd.clients.place import free_port
+from flashcrowd.clients.host_sandbox import free_port
 from flashcrowd.clients.process import last_lines
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from flashcrowd.autolimit import http
 from flashcrowd.autolimit.client import Gone
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 TIMEOUT_S = 5.0
 """For the whole of an answer over SCGI; `http.TIMEOUT_S` is that over HTTP."""
@@ -25,7 +25,7 @@ class RpcError(Exception):
 class Http:
     """Requests to a program that listens at a place."""
 
-    def __init__(self, place: Place, port: int, address: str = "127.0.0.1") -> None:
+    def __init__(self, place: HostSandbox, port: int, address: str = "127.0.0.1") -> None:
         self._http = http.Http(address, port, within=lambda: entered(place.netns))
 
     def is_up(self) -> bool:

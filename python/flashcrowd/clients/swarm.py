@@ -18,9 +18,9 @@ from flashcrowd import _core
 from flashcrowd.clients import controller, descriptors, kernel, opentracker, settings, torrent
 from flashcrowd.clients.client import ClientFailed, Job
 from flashcrowd.clients.controller import Controller
+from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
-from flashcrowd.clients.place import Place
 from flashcrowd.clients.programs import DEFAULT, PROGRAMS
 from flashcrowd.clients.tracker import Tracker
 
@@ -61,9 +61,9 @@ class Swarm:
         plan: Mapping[str, Any],
         workload: int,
         seed: int,
-        places: Sequence[Place],
+        places: Sequence[HostSandbox],
         folder: Path,
-        tracker_place: Place | None = None,
+        tracker_place: HostSandbox | None = None,
         own: Container[int] | None = None,
         rules: _core.SwarmRules | None = None,
         parsed: _core.Plan | None = None,

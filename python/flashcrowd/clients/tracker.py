@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from flashcrowd import _core
 from flashcrowd.clients import bencode
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 Address = tuple[str, int]
 
@@ -26,7 +26,7 @@ class Tracker:
 
     def __init__(
         self,
-        place: Place,
+        place: HostSandbox,
         port: int,
         spec: Mapping[str, Any],
         info_hash: bytes,

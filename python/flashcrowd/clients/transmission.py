@@ -19,7 +19,7 @@ from flashcrowd.autolimit.http import Answer
 from flashcrowd.clients import elsewhere
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
-from flashcrowd.clients.place import free_port
+from flashcrowd.clients.host_sandbox import free_port
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, one_protocol, own_rules
 

@@ -11,7 +11,7 @@ from flashcrowd.amounts import duration, scaled
 from flashcrowd.download.account import HERE, Fetched
 from flashcrowd.download.errors import FetchError, Local
 from flashcrowd.download.present import check
-from flashcrowd.download.voice import Place, Voice
+from flashcrowd.download.voice import BatchPosition, Voice
 from flashcrowd.download.wanted import Wanted
 
 SHOWN = 20
@@ -71,7 +71,9 @@ class Several:
         """
         begin = time.monotonic()
         for number, each in enumerate(self.wanted, 1):
-            place = Place(number, len(self.wanted), self._received, time.monotonic() - begin)
+            place = BatchPosition(
+                number, len(self.wanted), self._received, time.monotonic() - begin
+            )
             outcome = self._one(each, place)
             self.outcomes.append(outcome)
             self.told(outcome)
@@ -82,7 +84,7 @@ class Several:
     def _received(self) -> int:
         return sum(it.fetched.received for it in self.outcomes if it.fetched)
 
-    def _one(self, each: Wanted, place: Place) -> Outcome:
+    def _one(self, each: Wanted, place: BatchPosition) -> Outcome:
         try:
             if self.skip_existing and os.path.lexists(each.target):
                 try:

@@ -29,7 +29,7 @@ NARROW = STATE + 8
 
 
 @dataclass(frozen=True)
-class Place:
+class BatchPosition:
     """Which file of several one is.
 
     Attributes:
@@ -60,7 +60,7 @@ class Voice:
         self,
         name: str,
         quiet: bool = False,
-        place: Place | None = None,
+        place: BatchPosition | None = None,
         every_s: float = EVERY_S,
         console: Console | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class Voice:
             self._last = time.monotonic()
             self._say(f"{self._name}: {self._line(far)}")
 
-    def _watch_all(self, place: Place, far: Far, bar: Progress) -> None:
+    def _watch_all(self, place: BatchPosition, far: Far, bar: Progress) -> None:
         came, seconds = place.bytes + far.received, place.seconds + far.seconds
         state = f"{place.number - 1} of {place.count} files, {scaled(came, 'B')}"
         if self._console.width >= NARROW:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 ELSEWHERE = Path("/played/on/another/node")
 """In the place of the namespace of a host that another node plays: nobody can enter it."""
@@ -43,7 +43,7 @@ class Hosts:
         files = dict(zip(played, namespaces, strict=True))
         self.own = frozenset(files)
         self.places = [
-            Place(
+            HostSandbox(
                 host["name"],
                 address,
                 Path(f"/proc/{process}/fd/{files[number]}") if number in files else ELSEWHERE,
@@ -54,7 +54,7 @@ class Hosts:
         ]
 
     @contextmanager
-    def inside(self, host: int) -> Iterator[Place]:
+    def inside(self, host: int) -> Iterator[HostSandbox]:
         """The calling thread in a host's namespace: a socket that is made here stays there."""
         with entered(self.places[host].netns):
             yield self.places[host]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.clients import ClientFailed, torrent
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.libtorrent import everybody, instant
-from flashcrowd.clients.place import Place, entered
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.bottleneck import most_bytes
 from flashcrowd.emulation.flow import Flow, FlowJob, Sender
@@ -130,7 +130,7 @@ class LibtorrentFlow(Flow):
 class _End:
     """One session with one torrent."""
 
-    def __init__(self, place: Place, port: int, target_ns: int) -> None:
+    def __init__(self, place: HostSandbox, port: int, target_ns: int) -> None:
         self._lt = lt = importlib.import_module("libtorrent")
         kinds = lt.alert.category_t
         self.place = place

@@ -21,7 +21,7 @@ from flashcrowd.emulation.card import card
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.signals import how_it_ended
-from flashcrowd.utp.place import port_number
+from flashcrowd.utp.endpoint import port_number
 
 SECRET = "FLASHCROWD_SECRET"
 """The variable with the secret."""

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, linux/tcp.h
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
@@ -42,7 +42,7 @@ class Connection:
 class SocketDiag:
     """Asks one host's kernel. The socket stays in the namespace in which it was made."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: HostSandbox) -> None:
         """Open the socket.
 
         Raises:

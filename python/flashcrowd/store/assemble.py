@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from flashcrowd.store import atomic, schema, swept, verified
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.binding import Binding
-from flashcrowd.store.folder import Folder, Place
+from flashcrowd.store.folder import Folder, RunLocation
 
 ROW_GROUP = 1 << 17
 """Rows in each row group but the last."""
@@ -80,7 +80,7 @@ class Assembly:
         self._whole("timings", _timings(self.folder))
         verified.write(self._scratch, Binding.of(self.folder.path, manifest))
 
-    def _take(self, place: Place) -> None:
+    def _take(self, place: RunLocation) -> None:
         opened = self._open.get(place.file)
         if opened is None:
             opened = self._open[place.file] = _Opened(place.file)

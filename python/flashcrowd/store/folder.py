@@ -60,7 +60,7 @@ class Finished(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class RunLocation:
     """Where a finished run lies: the file, its row there, and what it cost."""
 
     file: Path
@@ -82,8 +82,8 @@ class Folder:
         self.path = path
         self.manifest = manifest
         self.tell = tell
-        self.places: dict[Run, Place] = {}
-        self._replaced: dict[Run, Place] = {}
+        self.places: dict[Run, RunLocation] = {}
+        self._replaced: dict[Run, RunLocation] = {}
 
     @classmethod
     @contextmanager
@@ -266,10 +266,10 @@ class Folder:
         for row, card in enumerate(cards):
             # A run that is there twice was played again, and the file of the first one was kept.
             if card.run not in self.places or _is_invalid(self.places[card.run]):
-                self.places[card.run] = Place(path, row, card.cost)
+                self.places[card.run] = RunLocation(path, row, card.cost)
 
 
-def _is_invalid(place: Place) -> bool:
+def _is_invalid(place: RunLocation) -> bool:
     """Whether a finished run kept no promise of its engine."""
     return Batch(place.file).ends()[place.row][0] == "invalid"
 

@@ -21,8 +21,8 @@ from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study.missing import with_examples
 from flashcrowd.study.sweep import Axis
 
-Place = tuple[str, ...]
-Key = tuple[Place, tuple[int, ...]]
+TablePath = tuple[str, ...]
+Key = tuple[TablePath, tuple[int, ...]]
 """A place, and which values the sweep has for it: the row of each axis that reaches it."""
 
 _OF_PARTS = {
@@ -50,7 +50,7 @@ class Parts:
     def __init__(self, axes: Sequence[Axis], files: Files) -> None:
         self._swept = [[paths.parse(path) or [] for path in axis] for axis in axes]
         self._context = {"files": files}
-        self._reached: dict[Place, tuple[int, ...]] = {}
+        self._reached: dict[TablePath, tuple[int, ...]] = {}
         self._valid: dict[Key, Any] = {}
         self._refused: set[frozenset[Key]] = set()
         self._first: Scenario | None = None
@@ -99,7 +99,7 @@ class Parts:
         self._first = self._first or made
         return made
 
-    def _shared(self, place: Place, given: Any, rows: Sequence[int], new: list[Key]) -> Any:
+    def _shared(self, place: TablePath, given: Any, rows: Sequence[int], new: list[Key]) -> Any:
         """What stands at a place, with tables in it that are validated already."""
         if not isinstance(given, dict) and len(place) > 1:
             return given
@@ -112,7 +112,7 @@ class Parts:
             return given
         return {name: self._shared((*place, name), it, rows, new) for name, it in given.items()}
 
-    def _axes_at(self, place: Place) -> tuple[int, ...]:
+    def _axes_at(self, place: TablePath) -> tuple[int, ...]:
         """The axes that replace something at a place, in it, or around it."""
         if place not in self._reached:
             self._reached[place] = tuple(
@@ -131,7 +131,7 @@ class Parts:
         raise AssertionError("a document is refused with validated tables in it, and not without")
 
 
-def _at(scenario: Scenario, place: Place) -> Any:
+def _at(scenario: Scenario, place: TablePath) -> Any:
     found: Any = scenario
     for segment in place:
         found = found[segment] if isinstance(found, dict) else getattr(found, segment)

@@ -1,5 +1,5 @@
 use super::clock::monotonic_ns;
-use crate::crossing::{Crossing, Place};
+use crate::crossing::{Crossing, InTransit};
 use crate::datagram::{self, Datagram, Parcel};
 use crate::offset::{Estimate, Offset};
 use flashcrowd_base::Span;
@@ -171,7 +171,7 @@ impl Carrier {
     }
 
     /// Reads what has come; `take` gets packets.
-    pub(crate) fn receive(&mut self, take: &mut impl FnMut(Place, &[u8])) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, take: &mut impl FnMut(InTransit, &[u8])) -> io::Result<()> {
         for _ in 0..READS {
             let (bytes, from) = match self.socket.recv_from(&mut self.buffer) {
                 Ok(read) => read,

@@ -15,14 +15,14 @@ use std::time::Duration;
 /// It has a place for each of them, where a read and its memory stay until the kernel has answered; at the end, too.
 pub(super) struct Ring {
     ring: IoUring,
-    places: Box<[Place]>,
+    places: Box<[Slot]>,
     wakeup: Arc<OwnedFd>,
     /// The kernel has been asked to say when that is readable.
     is_watched: bool,
 }
 
 #[derive(Default)]
-struct Place {
+struct Slot {
     /// Until the system has answered a step of it, or, when all steps are done, until it is due.
     read: Option<Read>,
     /// How long it is kept back; the kernel reads it when the request is submitted.
@@ -47,7 +47,7 @@ impl Ring {
         if !is_known || !needed.into_iter().all(|code| probe.is_supported(code)) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let places = (0..reads).map(|_| Place::default()).collect();
+        let places = (0..reads).map(|_| Slot::default()).collect();
         let mut ring = Ring { ring, places, wakeup, is_watched: false };
         // A filter of system calls may allow a ring, and not that it is used. What is begun here has ended here, too: answers come by
         // way of the thread that has asked.

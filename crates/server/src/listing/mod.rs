@@ -5,7 +5,7 @@ mod page;
 mod turns;
 
 use crate::target::{self, Root};
-use order::{By, Place};
+use order::{By, SortKey};
 use page::Facts;
 use rustix::fs::{AtFlags, FileType};
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ const MAX_SORTED: usize = 10_000;
 /// The first entries in an order, as many as have room on a page.
 #[derive(Default)]
 struct Window {
-    entries: BTreeSet<Place>,
+    entries: BTreeSet<SortKey>,
     bytes: usize,
     /// Some had no room.
     is_cut: bool,
@@ -37,12 +37,12 @@ struct Window {
 
 impl Window {
     /// Whether an entry would have room.
-    fn has_room(&self, entry: &Place) -> bool {
+    fn has_room(&self, entry: &SortKey) -> bool {
         !self.is_cut || self.entries.last().is_some_and(|last| entry < last)
     }
 
-    fn insert(&mut self, entry: Place) {
-        let bytes = |entry: &Place| page::row(entry, Facts::LONGEST).len();
+    fn insert(&mut self, entry: SortKey) {
+        let bytes = |entry: &SortKey| page::row(entry, Facts::LONGEST).len();
         if !self.has_room(&entry) {
             return;
         }
@@ -202,7 +202,7 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().unwrap();
             let order = Order { by: By::ALL[by], is_descending };
-            let mut wanted: Vec<Place> = Vec::new();
+            let mut wanted: Vec<SortKey> = Vec::new();
             let long = (0..many).map(|at| format!("{at:04}{}", "&".repeat(at % 200)));
             for (at, name) in names.into_iter().chain(long).enumerate() {
                 let path = directory.path().join(&name);

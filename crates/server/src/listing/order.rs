@@ -58,9 +58,9 @@ impl Order {
     }
 
     /// The place of an entry. `value`: its size in bytes or its date in seconds, whichever it is sorted by.
-    pub(crate) fn place(self, is_file: bool, value: i64, name: Vec<u8>) -> Place {
+    pub(crate) fn place(self, is_file: bool, value: i64, name: Vec<u8>) -> SortKey {
         let value = if self.by == By::Name || self.by == By::Size && !is_file { 0 } else { value };
-        Place {
+        SortKey {
             is_file,
             // The order of integers backwards, without one that has no negative.
             value: if self.is_descending { !value } else { value },
@@ -75,7 +75,7 @@ impl Order {
 
 /// Where an entry is in an order; places of one order are compared, and no others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SortKey {
     pub(crate) is_file: bool,
     value: i64,
     name: Name,
@@ -87,7 +87,7 @@ enum Name {
     Down(Reverse<Vec<u8>>),
 }
 
-impl Place {
+impl SortKey {
     pub(crate) fn name(&self) -> &[u8] {
         let (Name::Up(name) | Name::Down(Reverse(name))) = &self.name;
         name
@@ -103,7 +103,7 @@ impl Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) order: Order,
-    pub(crate) after: Option<Place>,
+    pub(crate) after: Option<SortKey>,
 }
 
 impl View {
@@ -173,7 +173,7 @@ mod tests {
             is_descending: bool,
         ) {
             let order = Order { by: By::ALL[by], is_descending };
-            let mut places: Vec<Place> = values
+            let mut places: Vec<SortKey> = values
                 .iter()
                 .map(|(is_file, value, name)| order.place(*is_file, *value, name.clone().into()))
                 .collect();

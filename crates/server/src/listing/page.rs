@@ -1,4 +1,4 @@
-use super::order::{By, Order, Place};
+use super::order::{By, Order, SortKey};
 use super::target;
 use crate::amounts::scaled;
 use crate::clock::Civil;
@@ -81,13 +81,13 @@ pub(super) fn head(path: &Path, order: Order) -> String {
 }
 
 /// The link to an entry, relative to its directory.
-pub(super) fn link(entry: &Place) -> String {
+pub(super) fn link(entry: &SortKey) -> String {
     let slash = if entry.is_file { "" } else { "/" };
     format!("{}{slash}", percent_encode(entry.name(), target::SEGMENT))
 }
 
 /// A row of the page. A name need not be UTF-8: the link has its bytes, the text what can be shown of them.
-pub(super) fn row(entry: &Place, facts: Facts) -> String {
+pub(super) fn row(entry: &SortKey, facts: Facts) -> String {
     let (link, text) = (link(entry), shown(entry.name()));
     let (class, slash, size) = if entry.is_file {
         let exact = grouped(facts.bytes);
@@ -124,7 +124,7 @@ pub(super) fn whole(directories: usize, files: usize, bytes: u64) -> String {
 }
 
 /// The end of a page that shows a part, with links to the first page and to the next.
-pub(super) fn part(order: Order, is_first: bool, next: Option<&Place>) -> String {
+pub(super) fn part(order: Order, is_first: bool, next: Option<&SortKey>) -> String {
     let mut links = Vec::new();
     let query = order.query();
     if !is_first {

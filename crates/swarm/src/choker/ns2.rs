@@ -19,7 +19,7 @@ pub struct Round {
 
 /// What became of the optimistic place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OptimisticSlot {
     /// There are no more neighbours than places: everybody is served, and the round does not count.
     Few,
     /// It stays.
@@ -35,7 +35,7 @@ pub fn decide(
     round: Round,
     stream: &mut RandomStream,
     decisions: &mut Vec<Decision>,
-) -> Place {
+) -> OptimisticSlot {
     decisions.clear();
     decisions.resize(candidates.len(), Decision::Leave);
     if candidates.len() as u64 <= u64::from(round.slots) {
@@ -44,7 +44,7 @@ pub fn decide(
                 *decision = Decision::Prefer;
             }
         }
-        return Place::Few;
+        return OptimisticSlot::Few;
     }
     let bytes = |c: &Candidate| {
         let (now, before) = if round.seed {
@@ -81,7 +81,7 @@ pub fn decide(
             });
         }
     }
-    if draw { Place::Drawn } else { Place::Kept }
+    if draw { OptimisticSlot::Drawn } else { OptimisticSlot::Kept }
 }
 
 /// Draws among those who were choked when the round began; a newcomer has a greater weight.
@@ -132,7 +132,7 @@ mod tests {
         crowd: &[Candidate],
         round: Round,
         seed: u64,
-    ) -> (Vec<usize>, Option<usize>, Place) {
+    ) -> (Vec<usize>, Option<usize>, OptimisticSlot) {
         let (mut decisions, mut stream) = (Vec::new(), RandomStream::new(seed, "choker", 0));
         let place = decide(crowd, &rules(), round, &mut stream, &mut decisions);
         let with = |decision| (0..decisions.len()).filter(move |i| decisions[*i] == decision);
@@ -144,14 +144,14 @@ mod tests {
     fn with_no_more_neighbours_than_places_all_who_want_are_served() {
         let mut crowd = [Candidate::STRANGER; 4];
         crowd[2].interested = false;
-        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 3], None, Place::Few));
+        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 3], None, OptimisticSlot::Few));
     }
 
     #[test]
     fn two_rounds_count_and_the_first_neighbours_win_ties() {
         let crowd = [giver(0, 9), giver(5, 5), giver(1, 0), giver(3, 0), giver(0, 0), giver(0, 0)];
         let (preferred, turn, place) = unchoked(&crowd, round(false), 1);
-        assert_eq!((preferred, place), (vec![0, 1, 3], Place::Drawn));
+        assert_eq!((preferred, place), (vec![0, 1, 3], OptimisticSlot::Drawn));
         assert!(turn.is_some_and(|turn| [2, 4, 5].contains(&turn)));
         assert_eq!(unchoked(&[giver(0, 0); 6], round(false), 1).0, [0, 1, 2]);
         let one_round = Rules { rank_rounds: 1, ..rules() };
@@ -177,14 +177,26 @@ mod tests {
         let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
         crowd[4].optimistic = true;
         crowd[4].choked = false;
-        assert_eq!(unchoked(&crowd, round(false), 1), (vec![0, 1, 2], Some(4), Place::Kept));
-        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 2], Some(3), Place::Drawn));
+        assert_eq!(
+            unchoked(&crowd, round(false), 1),
+            (vec![0, 1, 2], Some(4), OptimisticSlot::Kept)
+        );
+        assert_eq!(
+            unchoked(&crowd, round(true), 1),
+            (vec![0, 1, 2], Some(3), OptimisticSlot::Drawn)
+        );
         crowd[4].down_since_round = 10;
-        assert_eq!(unchoked(&crowd, round(false), 1), (vec![0, 1, 4], Some(3), Place::Drawn));
+        assert_eq!(
+            unchoked(&crowd, round(false), 1),
+            (vec![0, 1, 4], Some(3), OptimisticSlot::Drawn)
+        );
         // Nobody else waits: it stays even when its turn is over.
         crowd[4].down_since_round = 0;
         crowd[3].interested = false;
-        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 2], Some(4), Place::Drawn));
+        assert_eq!(
+            unchoked(&crowd, round(true), 1),
+            (vec![0, 1, 2], Some(4), OptimisticSlot::Drawn)
+        );
     }
 
     #[test]

@@ -305,9 +305,9 @@ impl Peer {
                 let turn = self.choker.rounds_in_place + 1 >= rules.optimistic_rounds;
                 let round = ns2::Round { slots, seed: self.is_complete(), rotate: turn };
                 match ns2::decide(&candidates, rules, round, &mut self.stream, &mut decisions) {
-                    ns2::Place::Few => {}
-                    ns2::Place::Kept => self.choker.rounds_in_place += 1,
-                    ns2::Place::Drawn => {
+                    ns2::OptimisticSlot::Few => {}
+                    ns2::OptimisticSlot::Kept => self.choker.rounds_in_place += 1,
+                    ns2::OptimisticSlot::Drawn => {
                         self.choker.rounds_in_place = 0;
                         self.conns.iter_mut().for_each(|(_, c)| c.newcomer = false);
                     }

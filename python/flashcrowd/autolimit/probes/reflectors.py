@@ -6,7 +6,7 @@ import socket
 
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.probes.prober import Reflector
-from flashcrowd.utp.place import port_number
+from flashcrowd.utp.endpoint import port_number
 
 PUBLIC = tuple(
     Reflector(address)

@@ -13,7 +13,7 @@ from flashcrowd import _core
 
 
 @dataclass(frozen=True)
-class Place:
+class HostSandbox:
     """One host of a network that somebody else made.
 
     Attributes:
@@ -57,7 +57,7 @@ def entered(netns: Path | None) -> Iterator[None]:
         os.close(back)
 
 
-def free_port(place: Place, address: str = "127.0.0.1") -> int:
+def free_port(place: HostSandbox, address: str = "127.0.0.1") -> int:
     """A TCP port that nobody has at an address of a place now."""
     with entered(place.netns), socket.socket() as probe:
         probe.bind((address, 0))

@@ -26,7 +26,7 @@ CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Place:
+class Executor:
     """Where runs are carried out.
 
     Attributes:
@@ -44,7 +44,7 @@ class Place:
     file: Path = Path()
 
     @classmethod
-    def parse(cls, text: str) -> Place:
+    def parse(cls, text: str) -> Executor:
         """Reads what `--on` says.
 
         Raises:
@@ -71,7 +71,7 @@ class Place:
 
 @contextmanager
 def opened(
-    place: Place,
+    place: Executor,
     engine: str,
     force: bool = False,
     tell: Callable[[str], None] = say,

@@ -17,7 +17,7 @@ PORTS = "a port from 1 to 65535"
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """A host and a port.
 
     Attributes:
@@ -29,7 +29,7 @@ class Place:
     port: int
 
     @classmethod
-    def parse(cls, text: str, name: str = "HOST:PORT") -> Place:
+    def parse(cls, text: str, name: str = "HOST:PORT") -> Endpoint:
         """From `host`, `host:port`, `[address]:port` or a bare IPv6 address.
 
         Raises:
