@@ -12,7 +12,7 @@ from tests.cluster.crew import answers, under_way
 from tests.runner.bytes import tables
 from tests.runner.test_command import command, done, wait_for_runs
 
-from flashcrowd.cluster import place
+from flashcrowd.cluster import executor
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.executor import Executor
 
@@ -75,12 +75,12 @@ def free_port() -> int:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.invalid"])
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    monkeypatch.setattr(place, "CONNECT_S", 0.5)
+    monkeypatch.setattr(executor, "CONNECT_S", 0.5)
     address = f"{host}:{free_port()}"
     there = Executor.parse(f"dask://{address}")
     with (
         pytest.raises(ClusterError, match=f"no Dask scheduler answers at tcp://{address}: "),
-        place.opened(there, "simulation"),
+        executor.opened(there, "simulation"),
     ):
         pass
 
@@ -96,14 +96,14 @@ def test_places_that_nobody_knows(text: str) -> None:
 def test_an_emulated_study_stays_here() -> None:
     with (
         pytest.raises(ClusterError, match="use --shard on each machine, or --on enoslib:"),
-        place.opened(Executor.parse("local:2"), "emulation"),
+        executor.opened(Executor.parse("local:2"), "emulation"),
     ):
         pass
 
 
 def test_nodes_of_a_testbed_are_no_workers() -> None:
     there = Executor.parse("enoslib:nodes.toml")
-    with pytest.raises(ClusterError, match="shards go"), place.opened(there, "simulation"):
+    with pytest.raises(ClusterError, match="shards go"), executor.opened(there, "simulation"):
         pass
 
 

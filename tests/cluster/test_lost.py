@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 from distributed.scheduler import KilledWorker
 from tests.cluster.test_pool import campaign, jobs_of
 
-from flashcrowd.cluster import place
+from flashcrowd.cluster import executor
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster.crew import Crew
 from flashcrowd.cluster.errors import ClusterError
@@ -43,7 +43,7 @@ def test_a_scheduler_that_goes_is_named(study: Path) -> None:
 def test_dask_says_nothing_on_its_own(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("distributed.client")
     logger.setLevel(logging.WARNING)  # as Dask's settings have it
-    with place._silent():
+    with executor._silent():
         logger.error("Failed to reconnect to scheduler")
     assert not caplog.records
     logger.error("heard again")
@@ -58,8 +58,8 @@ def test_a_connection_that_breaks_while_it_is_closed_says_nothing(
         yield
         logging.getLogger("distributed.client").error("cannot reconnect to %s", address)
 
-    monkeypatch.setattr(place, "_connected", connected)
-    with place.opened(Executor.parse("dask://there:1"), "simulation"):
+    monkeypatch.setattr(executor, "_connected", connected)
+    with executor.opened(Executor.parse("dask://there:1"), "simulation"):
         pass
     assert not caplog.records
 

@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from tests.cluster.test_pool import campaign, jobs_of, pool
 
 from flashcrowd.cluster import crew as crews
-from flashcrowd.cluster import place
+from flashcrowd.cluster import executor
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.local import ANY_PORT
@@ -85,16 +85,16 @@ def another() -> Iterator[int]:
 def test_what_is_no_scheduler_is_refused_in_time(
     there: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "CONNECT_S", 1.0)
-    with there() as port, place._silent():
+    monkeypatch.setattr(executor, "CONNECT_S", 1.0)
+    with there() as port, executor._silent():
         address = f"tcp://127.0.0.1:{port}"
         began = time.monotonic()
         with (
             pytest.raises(ClusterError, match=f"no Dask scheduler answers at {address}"),
-            place._connected(address),
+            executor._connected(address),
         ):
             pass
-        assert time.monotonic() - began < 3 * place.CONNECT_S
+        assert time.monotonic() - began < 3 * executor.CONNECT_S
 
 
 def test_no_call_of_a_client_waits_without_end() -> None:
@@ -122,7 +122,7 @@ def test_a_scheduler_that_stops_answering_under_way_is_lost(
             *("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"),
             "--no-nanny",
         ),
-        place._silent(),
+        executor._silent(),
         Client(address, timeout=180, set_as_default=False) as client,
     ):
         client.wait_for_workers(1, timeout=180)

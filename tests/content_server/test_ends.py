@@ -168,8 +168,8 @@ def with_a_stuck_terminal(folder: Path, *options: str) -> Iterator[Stand]:
         yield Stand(server, url.removeprefix("http://"))
 
 
-Way = Callable[..., AbstractContextManager[Stand]]
-WAYS: dict[str, Way] = {
+Ending = Callable[..., AbstractContextManager[Stand]]
+WAYS: dict[str, Ending] = {
     "log": with_a_stuck_log,
     "disk": with_a_stuck_disk,
     "ring": with_a_slow_disk,
@@ -182,7 +182,7 @@ ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @ways
-def test_one_signal_ends_it_in_good_time(folder: Path, way: Way) -> None:
+def test_one_signal_ends_it_in_good_time(folder: Path, way: Ending) -> None:
     with way(folder, "--drain", "1") as stand:
         began = time.monotonic()
         stand.server.send_signal(signal.SIGTERM)
@@ -192,7 +192,7 @@ def test_one_signal_ends_it_in_good_time(folder: Path, way: Way) -> None:
 
 @ways
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once(folder: Path, way: Way, number: signal.Signals) -> None:
+def test_a_second_signal_ends_it_at_once(folder: Path, way: Ending, number: signal.Signals) -> None:
     with way(folder, "--drain", "600") as stand:
         stand.server.send_signal(number)
         # Two signals of which none was heard yet are one; after the first, nobody may come in.

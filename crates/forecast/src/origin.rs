@@ -2,7 +2,7 @@ use crate::Forecast;
 use crate::arrivals::ends_s;
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::Outlook;
-use crate::stream::Way;
+use crate::stream::ConnectionGroup;
 use flashcrowd_plan::{Clients, Origin};
 
 /// What is kept of a client besides its connection.
@@ -79,10 +79,11 @@ fn at_once(clients: &Clients, origin: &Origin, outlook: &Outlook<'_>) -> f64 {
 }
 
 /// The way from the server to the one of some of them that has it hardest.
-fn way(clients: &Clients, origin: &Origin, outlook: &Outlook<'_>) -> Option<Way> {
+fn way(clients: &Clients, origin: &Origin, outlook: &Outlook<'_>) -> Option<ConnectionGroup> {
     let step = clients.hosts.len().div_ceil(SAMPLES).max(1);
     let ways = clients.hosts.iter().step_by(step);
-    let ways = ways.map(|host| Way::new(outlook, origin.transport, origin.host, *host, None));
+    let ways =
+        ways.map(|host| ConnectionGroup::new(outlook, origin.transport, origin.host, *host, None));
     ways.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 

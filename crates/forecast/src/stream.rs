@@ -171,7 +171,7 @@ impl TrafficAggregate {
 }
 
 /// Connections of one workload from one host to another.
-pub(crate) struct Way {
+pub(crate) struct ConnectionGroup {
     pub(crate) transport_model: TransportModel,
     pub(crate) forth: Path,
     back: Path,
@@ -181,7 +181,7 @@ pub(crate) struct Way {
     pub(crate) limit_bps: Option<f64>,
 }
 
-impl Way {
+impl ConnectionGroup {
     /// `limited`: what each application produces, and how many of them there are.
     pub(crate) fn new(
         outlook: &Outlook<'_>,
@@ -189,7 +189,7 @@ impl Way {
         from: u32,
         to: u32,
         limited: Option<(f64, f64)>,
-    ) -> Way {
+    ) -> ConnectionGroup {
         let transport_model = outlook.transport_model(choice, from);
         let (mut forth, back) = outlook.paths(from, to);
         if let Some((limit, count)) = limited {
@@ -197,7 +197,13 @@ impl Way {
             forth.share_bps = limit.min(forth.rate_bps / count.max(1.0));
         }
         let bps = transport_model.bps(&forth, &back);
-        Way { transport_model, forth, back, bps, limit_bps: limited.map(|(limit, _)| limit) }
+        ConnectionGroup {
+            transport_model,
+            forth,
+            back,
+            bps,
+            limit_bps: limited.map(|(limit, _)| limit),
+        }
     }
 
     fn rtt_s(&self) -> f64 {

@@ -1,7 +1,7 @@
 use crate::Forecast;
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{ENDLESS_BPS, Outlook, mean};
-use crate::stream::{WRITE_BYTES, Way};
+use crate::stream::{ConnectionGroup, WRITE_BYTES};
 use flashcrowd_base::Rate;
 use flashcrowd_plan::{Transfer, What};
 
@@ -55,7 +55,7 @@ impl Forecast for Transfer {
     }
 }
 
-fn way(transfer: &Transfer, index: usize, outlook: &Outlook<'_>) -> Way {
+fn way(transfer: &Transfer, index: usize, outlook: &Outlook<'_>) -> ConnectionGroup {
     let limit = |rate: Option<Rate>| rate.map_or(ENDLESS_BPS, |rate| rate.bps() as f64);
     let changes = outlook.plan.timeline.iter().filter_map(|change| match change.what {
         What::TransferRate { workload, rate_bps } if workload as usize == index => {
@@ -68,5 +68,5 @@ fn way(transfer: &Transfer, index: usize, outlook: &Outlook<'_>) -> Way {
         .is_some()
         .then(|| mean(limit(transfer.rate_bps), changes, outlook.horizon_s).min(ENDLESS_BPS));
     let limited = limited.map(|bps| (bps, f64::from(transfer.flows)));
-    Way::new(outlook, transfer.transport, transfer.from, transfer.to, limited)
+    ConnectionGroup::new(outlook, transfer.transport, transfer.from, transfer.to, limited)
 }

@@ -1,7 +1,7 @@
 use crate::Forecast;
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::Outlook;
-use crate::stream::Way;
+use crate::stream::ConnectionGroup;
 use flashcrowd_plan::Web;
 
 /// What is kept of a user besides connections and pages.
@@ -23,7 +23,7 @@ impl Forecast for Web {
 
     /// Pages one after another, each over connections of its own.
     fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
-        let way = Way::new(outlook, self.transport, self.to, self.from, None);
+        let way = ConnectionGroup::new(outlook, self.transport, self.to, self.from, None);
         let (users, connections) = (f64::from(self.users), f64::from(self.connections));
         let start_s = self.start_ns.seconds() + self.spread_ns.seconds() / 2.0;
         let active_s = (end_s.min(outlook.stop_s(index, self.stop_ns)) - start_s).max(0.0);

@@ -97,7 +97,7 @@ def _first(asked: Mapping[str, Any], share: Share | None) -> int:
         plan = with_tracker_host(json.loads(asked["plan"]))
         work = probe if asked["probe"] else run
         folder = Path(asked["folder"] or sys.argv[1])
-        way = Way(asked["attachment"], asked.get("processor"))
+        way = Attachment(asked["attachment"], asked.get("processor"))
         _say({"tables": work(plan, asked["seed"], folder, way, share)})
         return 0
     except Exception as error:
@@ -108,7 +108,7 @@ def _first(asked: Mapping[str, Any], share: Share | None) -> int:
 
 
 @dataclass(frozen=True)
-class Way:
+class Attachment:
     """How packets go between hosts and the emulator.
 
     Attributes:
@@ -124,7 +124,7 @@ def run(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    way: Way,
+    way: Attachment,
     share: Share | None = None,
 ) -> dict[str, Any]:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
@@ -173,7 +173,7 @@ def probe(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    way: Way,
+    way: Attachment,
     share: Share | None = None,
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
@@ -220,7 +220,7 @@ def perform(
     plan: Mapping[str, Any],
     seed: int,
     folder: Path,
-    way: Way = Way(),
+    way: Attachment = Attachment(),
     share: Share | None = None,
 ) -> Played:
     """Let a run happen.

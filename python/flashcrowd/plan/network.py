@@ -23,7 +23,7 @@ from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.edge import Place
 from flashcrowd.scenario.line import Delay, Line
-from flashcrowd.scenario.network import Group, Path, Way
+from flashcrowd.scenario.network import Direction, Group, Path
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
 from flashcrowd.scenario.placement import sites
@@ -92,7 +92,7 @@ def lower_network(network: NetworkTable, kept: Kept) -> Network:
     }
 
 
-def _way(way: Way) -> Conditions:
+def _way(way: Direction) -> Conditions:
     return conditions(
         rate=way.rate,
         queue=way.queue,
@@ -119,7 +119,7 @@ def _shared_links(
     return forth, back
 
 
-def _way_back(link: LinkTable) -> Way:
+def _way_back(link: LinkTable) -> Direction:
     return link if isinstance(link.back, str) else link.back
 
 

@@ -17,7 +17,7 @@ from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, Jitter
 from flashcrowd.scenario.line import LINES, Delay, Line
 from flashcrowd.scenario.measures import Measures, Stop
-from flashcrowd.scenario.network import Devices, Group, Link, Network, Path, Way
+from flashcrowd.scenario.network import Devices, Direction, Group, Link, Network, Path
 from flashcrowd.scenario.origin import Clients, Files, HardDisk, NetworkVolume, Origin, Ssd
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.queue import Queue
@@ -49,6 +49,7 @@ __all__ = [
     "Clients",
     "Delay",
     "Devices",
+    "Direction",
     "ExponentialReading",
     "Files",
     "FlashCrowd",
@@ -85,6 +86,5 @@ __all__ = [
     "Times",
     "Trace",
     "Transfer",
-    "Way",
     "Web",
 ]

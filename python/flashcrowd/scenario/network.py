@@ -75,7 +75,7 @@ class Group(Table):
     """The place of the topology where they are, or several, over which they are dealt in turn."""
 
 
-class Way(Table):
+class Direction(Table):
     """One direction of a shared link."""
 
     rate: LinkRate
@@ -93,11 +93,11 @@ class Way(Table):
     """Random loss."""
 
 
-class Link(Way):
+class Link(Direction):
     """A link that several hosts share. Both directions are alike unless `back` is given."""
 
     back: Annotated[
-        Annotated[Literal["same"], Tag("same")] | Annotated[Way, Tag("own")],
+        Annotated[Literal["same"], Tag("same")] | Annotated[Direction, Tag("own")],
         Discriminator(lambda given: "same" if given == "same" else "own"),
     ] = "same"
     """The direction back, as a table of its own; "same" if it is like the direction forth."""

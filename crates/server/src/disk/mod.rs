@@ -40,13 +40,13 @@ use threads::Threads;
 /// What reads: one of two ways, which ends when this is dropped and all that was asked for is read.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    way: Way,
+    way: Backend,
     read_by: ReadBy,
     paced: Option<Arc<Paced>>,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Backend {
     Ring(RingThread),
     Threads(Threads),
 }
@@ -87,8 +87,8 @@ impl Disk {
         };
         let (ring, read_by) = choose(reader, || ring(reads))?;
         let way = match ring {
-            Some((queue, ring)) => RingThread::start(queue, ring, memory()).map(Way::Ring),
-            None => Threads::start(memory()).map(Way::Threads),
+            Some((queue, ring)) => RingThread::start(queue, ring, memory()).map(Backend::Ring),
+            None => Threads::start(memory()).map(Backend::Threads),
         };
         let paced = trial.map(Paced::new);
         Ok(Disk { way: way.map_err(no_threads)?, read_by, paced })
@@ -97,8 +97,8 @@ impl Disk {
     pub(crate) fn read(&self, job: Job) {
         let turn = self.paced.as_ref().map(|paced| ask(paced, &job));
         match &self.way {
-            Way::Ring(thread) => thread.read(job, turn),
-            Way::Threads(threads) => threads.read(job, turn),
+            Backend::Ring(thread) => thread.read(job, turn),
+            Backend::Threads(threads) => threads.read(job, turn),
         }
     }
 

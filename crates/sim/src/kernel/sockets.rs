@@ -75,7 +75,7 @@ pub(crate) struct Socket {
 
 /// How packets get to the other end: [`Socket::delay`] and [`Socket::way`].
 #[derive(Clone, Copy)]
-struct Way {
+struct Route {
     delay: Span,
     number: u32,
 }
@@ -83,7 +83,7 @@ struct Way {
 /// In place of a delay: packets take a route of several steps.
 const ROUTED: Span = Span::MAX;
 
-impl Way {
+impl Route {
     /// Sends a segment of `frames` frames to a socket. Returns how many packets are in flight because of it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "in the hottest loop, in registers")]
@@ -420,7 +420,7 @@ impl<M> Sockets<M> {
         monitor: &mut Monitor,
     ) {
         let end = &mut self.all[socket as usize];
-        let way = Way { delay: end.delay, number: end.way };
+        let way = Route { delay: end.delay, number: end.way };
         let tcp = match &mut end.transport {
             Some(Transport::Tcp(tcp)) => tcp,
             Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, monitor),
@@ -466,7 +466,7 @@ impl<M> Sockets<M> {
         monitor: &mut Monitor,
     ) {
         let end = &mut self.all[socket as usize];
-        let way = Way { delay: end.delay, number: end.way };
+        let way = Route { delay: end.delay, number: end.way };
         let Some(Transport::Utp(utp)) = &mut end.transport else { return };
         while let Some(packet) = utp.poll_transmit(now) {
             let (bytes, len) = (packet.wire_bytes() as u32, u32::from(packet.len));

@@ -14,8 +14,8 @@ fn a_read_that_is_kept_back_holds_nobody_back() {
     for way in ways() {
         let Disk { way: how, .. } = start(way, 2, None);
         let read = |job, turn| match &how {
-            Way::Ring(thread) => thread.read(job, turn),
-            Way::Threads(threads) => threads.read(job, turn),
+            Backend::Ring(thread) => thread.read(job, turn),
+            Backend::Threads(threads) => threads.read(job, turn),
         };
         let (taker, file) = (Arc::<Taker>::default(), seven());
         let paced = Paced::new(&medium(Duration::from_millis(500)));
