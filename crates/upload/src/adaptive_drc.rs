@@ -47,7 +47,7 @@ pub(crate) enum Increase {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct AdaptiveDrcController {
     parameters: AdaptiveDrc,
     increase: Increase,
     pinger: Pinger,
@@ -60,9 +60,13 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(parameters: &AdaptiveDrc, increase: Increase, setup: &Setup) -> Control {
-        Control {
+impl AdaptiveDrcController {
+    pub(crate) fn new(
+        parameters: &AdaptiveDrc,
+        increase: Increase,
+        setup: &Setup,
+    ) -> AdaptiveDrcController {
+        AdaptiveDrcController {
             pinger: Pinger::new(
                 setup.now,
                 parameters.probe_period_ns,
@@ -99,7 +103,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for AdaptiveDrcController {
     fn on_answer(&mut self, _now: Time, answer: &Answer) {
         let rtt = match answer.rtt {
             Some(rtt) => rtt.seconds(),
@@ -142,9 +146,9 @@ mod tests {
 
     /// A controller after its baseline of 20 round trips of 100 ± 10 ms, at an upload of 40 KiB/s: its threshold
     /// is 200 ms.
-    fn learnt(increase: Increase) -> Control {
+    fn learnt(increase: Increase) -> AdaptiveDrcController {
         let setup = Setup { now: Time::START, reflectors: 1, limit: Limit::Unlimited };
-        let mut control = Control::new(&AdaptiveDrc::default(), increase, &setup);
+        let mut control = AdaptiveDrcController::new(&AdaptiveDrc::default(), increase, &setup);
         for round in 0..20u64 {
             assert_eq!(control.state().phase, Phase::Learning);
             hear(&mut control, 90 + 20 * (round % 2));
@@ -156,12 +160,12 @@ mod tests {
         control
     }
 
-    fn hear(control: &mut Control, millis: u64) {
+    fn hear(control: &mut AdaptiveDrcController, millis: u64) {
         let answer = Answer { reflector: 0, rtt: Some(Span::from_millis(millis)) };
         control.on_answer(Time::START, &answer);
     }
 
-    fn kibibytes(control: &Control) -> f64 {
+    fn kibibytes(control: &AdaptiveDrcController) -> f64 {
         control.limit().bytes_per_second() / 1024.0
     }
 

@@ -11,15 +11,15 @@ parameters! {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control(Limit);
+pub(crate) struct FixedController(Limit);
 
-impl Control {
-    pub(crate) fn new(parameters: &Fixed, _setup: &Setup) -> Control {
-        Control(Limit::At(parameters.limit_bps))
+impl FixedController {
+    pub(crate) fn new(parameters: &Fixed, _setup: &Setup) -> FixedController {
+        FixedController(Limit::At(parameters.limit_bps))
     }
 }
 
-impl Controller for Control {
+impl Controller for FixedController {
     fn on_answer(&mut self, _now: Time, _answer: &Answer) {}
     fn on_rates(&mut self, _now: Time, _rates: &Rates) {}
     fn probe(&mut self, _now: Time) -> Option<Probe> {

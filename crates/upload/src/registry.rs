@@ -82,33 +82,33 @@ macro_rules! controllers {
 
 controllers! {
     /// No limit: the transport alone decides.
-    Unlimited, "unlimited", Unlimited, unlimited::Control::new;
+    Unlimited, "unlimited", Unlimited, unlimited::UnlimitedController::new;
     /// One limit for ever.
-    Fixed, "fixed", Fixed, fixed::Control::new;
+    Fixed, "fixed", Fixed, fixed::FixedController::new;
     /// Adaptive-DRC: half of the measured rate when the round trip is 10 deviations above its mean, else 1 KiB/s more (Pan and Lee 2009, equation 2).
     AdaptiveDrcAimd, "adaptive-drc-aimd", AdaptiveDrc,
-        |parameters: &_, setup: &_| adaptive_drc::Control::new(parameters, Increase::Additive, setup);
+        |parameters: &_, setup: &_| adaptive_drc::AdaptiveDrcController::new(parameters, Increase::Additive, setup);
     /// Adaptive-DRC: half of the measured rate when the round trip is 10 deviations above its mean, else twice the rate (Pan and Lee 2009, equation 3).
     AdaptiveDrcMimd, "adaptive-drc-mimd", AdaptiveDrc,
-        |parameters: &_, setup: &_| adaptive_drc::Control::new(parameters, Increase::Multiplicative, setup);
+        |parameters: &_, setup: &_| adaptive_drc::AdaptiveDrcController::new(parameters, Increase::Multiplicative, setup);
     /// Auto-Speed of Azureus 3.0.0.8 (2007): steps of 1 KiB/s by the mean of five pings against an idle ping.
-    AutoSpeedV1, "auto-speed-v1", AutoSpeedV1, v1::Control::new;
+    AutoSpeedV1, "auto-speed-v1", AutoSpeedV1, v1::AutoSpeedV1Controller::new;
     /// Auto-Speed of Azureus 3.0.4 and later: a slider between a least and a believed greatest upload, moved by the median ping.
-    AutoSpeedV2, "auto-speed-v2", AutoSpeedV2, v2::Control::new;
+    AutoSpeedV2, "auto-speed-v2", AutoSpeedV2, v2::AutoSpeedV2Controller::new;
     /// Bandwidth management of mainline 5.0.9: a fifth less when the round trip's deviation is near the greatest one seen, else 1000 B/s more.
-    Deviation, "mainline-5-deviation", Deviation, deviation::Control::new;
+    Deviation, "mainline-5-deviation", Deviation, deviation::DeviationController::new;
     /// Bandwidth management in mainline 5's tree: a fifth less of the measured rate after several round trips in a row above a threshold by Chebyshev's inequality.
-    Chebyshev, "mainline-5-chebyshev", Chebyshev, chebyshev::Control::new;
+    Chebyshev, "mainline-5-chebyshev", Chebyshev, chebyshev::ChebyshevController::new;
     /// Without knobs: a search between a limit that did no harm and one that did, harm being what our upload adds to the mean delay beside a download, and to the least one else.
-    Autolimit, "autolimit", Autolimit, search::Control::new;
+    Autolimit, "autolimit", Autolimit, search::SearchController::new;
     /// Without knobs, for people who play or call: the same search, which stays at a share of the capacity that was found and tries nothing above it.
-    AutolimitDelay, "autolimit-delay", AutolimitDelay, search::Control::reserved;
+    AutolimitDelay, "autolimit-delay", AutolimitDelay, search::SearchController::reserved;
     /// Candidate without knobs: the standing delay that our upload adds, against a reference taken while the upload rests.
-    AutolimitBaseline, "autolimit-baseline", Baseline, baseline::Control::new;
+    AutolimitBaseline, "autolimit-baseline", Baseline, baseline::BaselineController::new;
     /// Candidate without knobs: a standing delay that rises under our upload, as in congestion control for real-time media.
-    AutolimitGradient, "autolimit-gradient", Gradient, gradient::Control::new;
+    AutolimitGradient, "autolimit-gradient", Gradient, gradient::GradientController::new;
     /// Candidate without knobs: trials below and above the limit teach the capacity, of which a part is used.
-    AutolimitCapacity, "autolimit-capacity", Capacity, capacity::Control::new;
+    AutolimitCapacity, "autolimit-capacity", Capacity, capacity::CapacityController::new;
 }
 
 #[cfg(test)]

@@ -8,15 +8,15 @@ parameters! {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control;
+pub(crate) struct UnlimitedController;
 
-impl Control {
-    pub(crate) fn new(_parameters: &Unlimited, _setup: &Setup) -> Control {
-        Control
+impl UnlimitedController {
+    pub(crate) fn new(_parameters: &Unlimited, _setup: &Setup) -> UnlimitedController {
+        UnlimitedController
     }
 }
 
-impl Controller for Control {
+impl Controller for UnlimitedController {
     fn on_answer(&mut self, _now: Time, _answer: &Answer) {}
     fn on_rates(&mut self, _now: Time, _rates: &Rates) {}
     fn probe(&mut self, _now: Time) -> Option<Probe> {

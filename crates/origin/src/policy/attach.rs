@@ -23,16 +23,16 @@ impl Default for Attach {
 }
 
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct AttachPolicy {
     read_ahead: bool,
     store: Store,
     /// The block that each client is at.
     cursors: Vec<u32>,
 }
 
-impl Control {
-    pub(super) fn new(settings: &Attach) -> Control {
-        Control {
+impl AttachPolicy {
+    pub(super) fn new(settings: &Attach) -> AttachPolicy {
+        AttachPolicy {
             read_ahead: settings.read_ahead,
             store: Store::new(settings.replacement),
             cursors: Vec::new(),
@@ -40,7 +40,7 @@ impl Control {
     }
 }
 
-impl Policy for Control {
+impl Policy for AttachPolicy {
     fn opened(&mut self, _world: &World, _file: u32) {}
     fn closed(&mut self, file: u32) {
         self.store.closed(file);

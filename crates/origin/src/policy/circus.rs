@@ -185,16 +185,16 @@ impl Regions {
 }
 
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct CircusPolicy {
     settings: Circus,
     regions: Regions,
     members: Vec<Member>,
     store: Store,
 }
 
-impl Control {
-    pub(super) fn new(settings: &Circus) -> Control {
-        Control {
+impl CircusPolicy {
+    pub(super) fn new(settings: &Circus) -> CircusPolicy {
+        CircusPolicy {
             settings: settings.clone(),
             regions: Regions { active_bytes: settings.active_bytes, all: Vec::new() },
             members: Vec::new(),
@@ -267,7 +267,7 @@ impl Control {
     }
 }
 
-impl Policy for Control {
+impl Policy for CircusPolicy {
     fn opened(&mut self, world: &World, file: u32) {
         let blocks = world.file(file).layout.blocks();
         let (all, place) = (&mut self.regions.all, file as usize);

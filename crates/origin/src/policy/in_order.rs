@@ -41,18 +41,18 @@ pub(super) fn after_next(world: &World, client: u32, from: u32) -> Option<u32> {
 }
 
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct InOrderPolicy {
     read_ahead: bool,
     store: Store,
 }
 
-impl Control {
-    pub(super) fn new(settings: &InOrder) -> Control {
-        Control { read_ahead: settings.read_ahead, store: Store::new(settings.replacement) }
+impl InOrderPolicy {
+    pub(super) fn new(settings: &InOrder) -> InOrderPolicy {
+        InOrderPolicy { read_ahead: settings.read_ahead, store: Store::new(settings.replacement) }
     }
 }
 
-impl Policy for Control {
+impl Policy for InOrderPolicy {
     fn opened(&mut self, _world: &World, _file: u32) {}
     fn closed(&mut self, file: u32) {
         self.store.closed(file);

@@ -64,7 +64,7 @@ struct Member {
 }
 
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct RelevancePolicy {
     ahead: u32,
     shelves: Vec<Shelf>,
     members: Vec<Member>,
@@ -74,9 +74,9 @@ pub(super) struct Control {
     holders: Vec<u32>,
 }
 
-impl Control {
-    pub(super) fn new(settings: &Relevance) -> Control {
-        Control {
+impl RelevancePolicy {
+    pub(super) fn new(settings: &Relevance) -> RelevancePolicy {
+        RelevancePolicy {
             ahead: settings.ahead,
             shelves: Vec::new(),
             members: Vec::new(),
@@ -168,7 +168,7 @@ fn is_there(world: &World, load: u64, slot: u32) -> bool {
     world.cache().get(slot).is_some_and(|slot| slot.state == State::Resident && slot.load == load)
 }
 
-impl Policy for Control {
+impl Policy for RelevancePolicy {
     fn opened(&mut self, world: &World, file: u32) {
         let place = file as usize;
         self.shelves.resize_with(self.shelves.len().max(place + 1), Shelf::default);
@@ -381,7 +381,7 @@ mod tests {
 
     /// The policy, and beside it what is in memory sorted anew by what all clients miss.
     #[derive(Debug)]
-    struct Sorted(Control);
+    struct Sorted(RelevancePolicy);
 
     impl Sorted {
         fn check(&self, world: &World) {
@@ -467,7 +467,7 @@ mod tests {
                 memory_bytes: 4 * memory * BLOCK,
                 ..Settings::default()
             };
-            let policy = Sorted(Control::new(&Relevance { ahead }));
+            let policy = Sorted(RelevancePolicy::new(&Relevance { ahead }));
             let mut origin = Origin::with_policy(&settings, Box::new(policy)).unwrap();
             let files = [201, 90, 3].map(|blocks| origin.open(blocks * BLOCK).unwrap());
             let mut clients: Vec<ClientId> = vec![];

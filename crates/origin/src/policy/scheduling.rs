@@ -60,10 +60,10 @@ impl Scheduling {
     /// The policy at its start.
     pub fn build(&self) -> Box<dyn Policy> {
         match self {
-            Scheduling::InOrder(settings) => Box::new(in_order::Control::new(settings)),
-            Scheduling::Attach(settings) => Box::new(attach::Control::new(settings)),
-            Scheduling::Circus(settings) => Box::new(circus::Control::new(settings)),
-            Scheduling::Relevance(settings) => Box::new(relevance::Control::new(settings)),
+            Scheduling::InOrder(settings) => Box::new(in_order::InOrderPolicy::new(settings)),
+            Scheduling::Attach(settings) => Box::new(attach::AttachPolicy::new(settings)),
+            Scheduling::Circus(settings) => Box::new(circus::CircusPolicy::new(settings)),
+            Scheduling::Relevance(settings) => Box::new(relevance::RelevancePolicy::new(settings)),
         }
     }
 }

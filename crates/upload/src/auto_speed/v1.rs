@@ -36,7 +36,7 @@ parameters! {
 const PATIENCE: Span = Span::from_secs(60);
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct AutoSpeedV1Controller {
     parameters: AutoSpeedV1,
     round: Round,
     meter: Meter,
@@ -60,10 +60,10 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(parameters: &AutoSpeedV1, setup: &Setup) -> Control {
+impl AutoSpeedV1Controller {
+    pub(crate) fn new(parameters: &AutoSpeedV1, setup: &Setup) -> AutoSpeedV1Controller {
         let (period, timeout) = (parameters.probe_period_ns, parameters.probe_timeout_ns);
-        Control {
+        AutoSpeedV1Controller {
             round: Round::new(setup.now, period, timeout, setup.reflectors),
             meter: Meter::new(),
             min: f64::INFINITY,
@@ -202,7 +202,7 @@ fn millis(span: Span) -> f64 {
     span.seconds() * 1e3
 }
 
-impl Controller for Control {
+impl Controller for AutoSpeedV1Controller {
     fn on_answer(&mut self, now: Time, answer: &Answer) {
         if let Some(failures) = self.failures.get_mut(answer.reflector) {
             *failures = if answer.rtt.is_some() { 0 } else { *failures + 1 };
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     struct Bench {
-        control: Control,
+        control: AutoSpeedV1Controller,
         now: Time,
         uploaded: f64,
     }
@@ -249,7 +249,7 @@ mod tests {
     impl Bench {
         fn new() -> Bench {
             let setup = Setup { now: Time::START, reflectors: 3, limit: Limit::Unlimited };
-            let control = Control::new(&AutoSpeedV1::default(), &setup);
+            let control = AutoSpeedV1Controller::new(&AutoSpeedV1::default(), &setup);
             Bench { control, now: Time::START, uploaded: 0.0 }
         }
         /// One group of pings at 5 s of this upload in KiB/s; the limit afterwards.

@@ -52,7 +52,7 @@ const HIGH: f64 = 0.75;
 const MEDIUM: f64 = 0.25;
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct AutoSpeedV2Controller {
     parameters: AutoSpeedV2,
     round: Round,
     upload: Meter,
@@ -73,10 +73,10 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(parameters: &AutoSpeedV2, setup: &Setup) -> Control {
+impl AutoSpeedV2Controller {
+    pub(crate) fn new(parameters: &AutoSpeedV2, setup: &Setup) -> AutoSpeedV2Controller {
         let (period, timeout) = (parameters.probe_period_ns, parameters.probe_timeout_ns);
-        let mut control = Control {
+        let mut control = AutoSpeedV2Controller {
             round: Round::new(setup.now, period, timeout, setup.reflectors),
             upload: Meter::new(),
             download: Meter::new(),
@@ -193,7 +193,7 @@ fn unpinned_step(capacity: f64) -> f64 {
     }
 }
 
-impl Controller for Control {
+impl Controller for AutoSpeedV2Controller {
     fn on_answer(&mut self, now: Time, answer: &Answer) {
         let Some(answers) = self.round.hear(answer) else { return };
         if self.adjusted {
@@ -240,14 +240,20 @@ impl Controller for Control {
 mod tests {
     use super::*;
 
-    fn control() -> Control {
+    fn control() -> AutoSpeedV2Controller {
         let setup = Setup { now: Time::START, reflectors: 3, limit: Limit::Unlimited };
-        Control::new(&AutoSpeedV2::default(), &setup)
+        AutoSpeedV2Controller::new(&AutoSpeedV2::default(), &setup)
     }
 
     /// Minutes of a download of 100 KiB/s, or none, with an upload at its limit and this ping; the limit in
     /// KiB/s.
-    fn run(control: &mut Control, from: u64, secs: u64, millis: u64, download: bool) -> f64 {
+    fn run(
+        control: &mut AutoSpeedV2Controller,
+        from: u64,
+        secs: u64,
+        millis: u64,
+        download: bool,
+    ) -> f64 {
         let (mut up, mut down) = (from as f64 * 1e7, from as f64 * 1e7);
         for second in from..from + secs {
             let now = Time::START + Span::from_secs(second);

@@ -34,7 +34,7 @@ enum Mode {
     /// to which it returns, unless the delay that was suspected proves to be ours.
     Rest { windows: u32, last: f64, back: f64, suspect: Option<Suspect> },
     /// Under control; windows until the next decision.
-    Control { skip: u32 },
+    BaselineController { skip: u32 },
 }
 
 /// A delay that may be ours: the standing delay in seconds, and the upload under which it stood.
@@ -45,7 +45,7 @@ struct Suspect {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct BaselineController {
     senses: Senses,
     mode: Mode,
     /// The standing delay without our upload, in seconds.
@@ -62,9 +62,9 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(_parameters: &Baseline, setup: &Setup) -> Control {
-        Control {
+impl BaselineController {
+    pub(crate) fn new(_parameters: &Baseline, setup: &Setup) -> BaselineController {
+        BaselineController {
             senses: Senses::new(setup),
             mode: Mode::Rest { windows: 0, last: f64::INFINITY, back: FIRST, suspect: None },
             reference: 0.0,
@@ -123,8 +123,10 @@ impl Control {
                 }
                 self.resume(now, sensed, back, suspect, bound);
             }
-            Mode::Control { skip: 0 } => self.control(now, sensed),
-            Mode::Control { skip } => self.mode = Mode::Control { skip: skip - 1 },
+            Mode::BaselineController { skip: 0 } => self.control(now, sensed),
+            Mode::BaselineController { skip } => {
+                self.mode = Mode::BaselineController { skip: skip - 1 }
+            }
         }
     }
 
@@ -160,7 +162,7 @@ impl Control {
             None => bounded(back),
         };
         // The meter still sees the rest; one window for the limiter, one for the meter.
-        self.mode = Mode::Control { skip: 2 };
+        self.mode = Mode::BaselineController { skip: 2 };
         self.state = match ours {
             Some(_) => State::new(Phase::Lowering, "the delay went with our upload: it was ours"),
             None => State::new(Phase::Holding, "the reference was renewed, the limit is back"),
@@ -186,7 +188,7 @@ impl Control {
             if upload >= BLAMED * self.limit {
                 self.full(upload);
                 self.limit = bounded(CUT * upload);
-                self.mode = Mode::Control { skip: AFTER_CUT };
+                self.mode = Mode::BaselineController { skip: AFTER_CUT };
                 self.patience = 5;
                 self.state = state(Phase::Lowering, "our upload queues");
             } else {
@@ -221,7 +223,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for BaselineController {
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
         // After a step back of the clock no date from before is to be waited for.

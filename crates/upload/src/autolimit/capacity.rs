@@ -39,7 +39,7 @@ enum Mode {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct CapacityController {
     senses: Senses,
     mode: Mode,
     /// The rate at which a queue stood.
@@ -51,9 +51,9 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(_parameters: &Capacity, setup: &Setup) -> Control {
-        Control {
+impl CapacityController {
+    pub(crate) fn new(_parameters: &Capacity, setup: &Setup) -> CapacityController {
+        CapacityController {
             senses: Senses::new(setup),
             mode: Mode::Low { windows: 0, last: f64::INFINITY },
             capacity: None,
@@ -170,7 +170,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for CapacityController {
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
     }

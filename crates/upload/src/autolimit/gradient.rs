@@ -23,7 +23,7 @@ const FAR: f64 = 1.17;
 const NEAR: f64 = 0.15;
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct GradientController {
     senses: Senses,
     /// Standing delays of the last windows.
     delays: Vec<f64>,
@@ -34,9 +34,9 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(_parameters: &Gradient, setup: &Setup) -> Control {
-        Control {
+impl GradientController {
+    pub(crate) fn new(_parameters: &Gradient, setup: &Setup) -> GradientController {
+        GradientController {
             senses: Senses::new(setup),
             delays: Vec::new(),
             capacity: None,
@@ -105,7 +105,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for GradientController {
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
     }

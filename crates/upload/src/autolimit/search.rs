@@ -121,7 +121,7 @@ struct Reference {
 }
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct SearchController {
     senses: Senses,
     mode: Mode,
     reference: Reference,
@@ -150,9 +150,9 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(_parameters: &Autolimit, setup: &Setup) -> Control {
-        Control {
+impl SearchController {
+    pub(crate) fn new(_parameters: &Autolimit, setup: &Setup) -> SearchController {
+        SearchController {
             senses: Senses::new(setup),
             mode: Mode::Rest { windows: 0, suspect: None },
             reference: Reference::default(),
@@ -175,10 +175,10 @@ impl Control {
     }
 
     /// The same for people who play or call: a part of the line stays free.
-    pub(crate) fn reserved(parameters: &AutolimitDelay, setup: &Setup) -> Control {
+    pub(crate) fn reserved(parameters: &AutolimitDelay, setup: &Setup) -> SearchController {
         let senses = Senses::probing(setup, reserve::PROBE_PERIOD);
         let reserve = Some(Reserve::new(parameters));
-        Control { senses, reserve, ..Control::new(&Autolimit::default(), setup) }
+        SearchController { senses, reserve, ..SearchController::new(&Autolimit::default(), setup) }
     }
 
     fn set(&mut self, limit: f64) {
@@ -606,7 +606,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for SearchController {
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
         // After a step back of the clock no date from before is to be waited for.

@@ -46,7 +46,7 @@ parameters! {
 const IDLE: f64 = 0.05;
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ChebyshevController {
     parameters: Chebyshev,
     pinger: Pinger,
     meter: Meter,
@@ -65,10 +65,10 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(parameters: &Chebyshev, setup: &Setup) -> Control {
+impl ChebyshevController {
+    pub(crate) fn new(parameters: &Chebyshev, setup: &Setup) -> ChebyshevController {
         let (period, timeout) = (parameters.probe_period_ns, parameters.probe_timeout_ns);
-        Control {
+        ChebyshevController {
             pinger: Pinger::new(setup.now, period, timeout, 1),
             meter: Meter::new(),
             window: Window::new(parameters.samples),
@@ -155,7 +155,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for ChebyshevController {
     fn on_answer(&mut self, _now: Time, answer: &Answer) {
         let Some(rtt) = answer.rtt else {
             // The greatest round trip may be too great.
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn an_alarm_needs_as_many_in_a_row_as_the_inequality_says() {
         let setup = Setup { now: Time::START, reflectors: 1, limit: Limit::Unlimited };
-        let mut control = Control::new(&Chebyshev::default(), &setup);
+        let mut control = ChebyshevController::new(&Chebyshev::default(), &setup);
         for round in 0..11 {
             assert!(!control.is_congested(0.1 + 0.001 * f64::from(round % 2)));
         }

@@ -38,7 +38,7 @@ parameters! {
 const UNBELIEVABLE: f64 = 0.003;
 
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct DeviationController {
     parameters: Deviation,
     pinger: Pinger,
     window: Window,
@@ -49,10 +49,10 @@ pub(crate) struct Control {
     state: State,
 }
 
-impl Control {
-    pub(crate) fn new(parameters: &Deviation, setup: &Setup) -> Control {
+impl DeviationController {
+    pub(crate) fn new(parameters: &Deviation, setup: &Setup) -> DeviationController {
         let (period, timeout) = (parameters.probe_period_ns, parameters.probe_timeout_ns);
-        Control {
+        DeviationController {
             pinger: Pinger::new(setup.now, period, timeout, 1),
             window: Window::new(parameters.samples),
             greatest: 1e-6,
@@ -64,7 +64,7 @@ impl Control {
     }
 }
 
-impl Controller for Control {
+impl Controller for DeviationController {
     fn on_answer(&mut self, now: Time, answer: &Answer) {
         let Some(rtt) = answer.rtt else {
             self.greatest *= self.parameters.threshold;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_deviation_near_the_greatest_cuts_and_a_steady_queue_does_not() {
         let setup = Setup { now: Time::START, reflectors: 1, limit: Limit::Unlimited };
-        let mut control = Control::new(&Deviation::default(), &setup);
+        let mut control = DeviationController::new(&Deviation::default(), &setup);
         let mut hear = |index: u64, millis: u64| {
             let rtt = Some(Span::from_millis(millis));
             let now = Time::START + Span::from_millis(500) * index;

@@ -6,7 +6,7 @@ const TRIED: f64 = 60e3;
 
 /// Windows in which all answers wait so many milliseconds, while the upload is at the limit that is tried.
 struct Line {
-    control: Control,
+    control: SearchController,
     now: Time,
 }
 
@@ -14,8 +14,10 @@ impl Line {
     /// A trial beside a download, whose queue adds 250 ms in the mean.
     fn with_trial(found: bool, bad: Option<f64>) -> Line {
         let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
-        let mut line =
-            Line { control: Control::new(&Autolimit::default(), &setup), now: Time::START };
+        let mut line = Line {
+            control: SearchController::new(&Autolimit::default(), &setup),
+            now: Time::START,
+        };
         // The base, and the rate.
         line.windows(&[0, 0]);
         let control = &mut line.control;
@@ -67,7 +69,7 @@ fn a_trough_is_no_licence_once_the_line_is_known() {
 }
 
 /// Beside a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows since.
-fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> Control {
+fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> SearchController {
     let mut line = Line::with_trial(false, None);
     line.control.lower(Some(Suspect { added: 0.3, upload, limit, used: limit }), "");
     line.windows(delays_ms);
@@ -99,10 +101,10 @@ fn a_limit_is_innocent_as_far_as_it_was_used() {
 #[test]
 fn the_window_of_the_reference_is_the_first_of_the_search() {
     let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
-    let control = Control::reserved(&AutolimitDelay::default(), &setup);
+    let control = SearchController::reserved(&AutolimitDelay::default(), &setup);
     let mut line = Line { control, now: Time::START };
     line.windows(&[0; 2 + MAX_DRAIN - 1]);
-    let resting = |control: &Control| matches!(control.mode, Mode::Rest { .. });
+    let resting = |control: &SearchController| matches!(control.mode, Mode::Rest { .. });
     assert!(resting(&line.control), "the client does not follow: {:?}", line.control.mode);
     line.windows(&[0]);
     assert_eq!(line.control.mode, Mode::Search);

@@ -1,10 +1,12 @@
 //! Trials: limits above the one that did no harm, each for a few windows.
 
-use super::{CLOSE, CYCLE, Control, MAX_PATIENCE, Mode, OWN, PATIENCE, SETTLE, STEP, Suspect};
+use super::{
+    CLOSE, CYCLE, MAX_PATIENCE, Mode, OWN, PATIENCE, SETTLE, STEP, SearchController, Suspect,
+};
 use crate::autolimit::{BLAMED, CUT, SEARCH, bounded};
 use crate::{Phase, State};
 
-impl Control {
+impl SearchController {
     /// The limit that is tried has done no harm for so many windows, by which `added` was added: it is kept, if that is enough.
     pub(super) fn judge_trial(&mut self, windows: usize, added: f64, kept: State) {
         // Two windows tell of a queue that stands. Of a mean they tell only as long as the line is not known, and much is to
