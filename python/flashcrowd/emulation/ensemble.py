@@ -24,9 +24,9 @@ from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.lab import MEET_S
 from flashcrowd.emulation.launch import LAB, LabHandle, end_of, last_lines, messages, started
 from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
+from flashcrowd.emulation.node_assignment import SILENCE_S
 from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
-from flashcrowd.emulation.share import SILENCE_S
 from flashcrowd.emulation.standing import Judge, Standing
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.errors import Cancelled, EngineError

@@ -3,8 +3,8 @@
 It reads an order: a line of JSON with `plan`, `seed`, a `folder` for what programs write, whether
 to `probe` the network only, the `attachment` of hosts, `tun`, `veth` or null for what this machine
 allows, and if need be the `processor` of the emulator, while hosts receive on others. A `share`
-asks for one node's part of a run, see `Share`; its `folder` may be the program's argument. It makes
-the network in namespaces of its own, lets the run happen, and writes what came of it as JSON, a
+asks for one node's part of a run, see `NodeAssignment`; its `folder` may be an argument. It
+makes the network in namespaces of its own, carries the run out, and writes its results as JSON, a
 line at a time: `progress`, or of a share its `standing`, and at last `tables` or `failed`. It ends
 when its standard input ends, or whoever started it.
 
@@ -31,7 +31,7 @@ from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS, LABS
-from flashcrowd.emulation.share import Conductor, Share
+from flashcrowd.emulation.node_assignment import Conductor, NodeAssignment
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
@@ -57,7 +57,7 @@ def main() -> int:
         return 1
     asked = json.loads(order)
     try:
-        share = Share.of(asked["share"]) if asked.get("share") else None
+        share = NodeAssignment.of(asked["share"]) if asked.get("share") else None
     except OSError as error:
         address = asked["share"]["address"]
         _say({"failed": f"no socket at {address}: {error.strerror or error}"})
@@ -88,7 +88,7 @@ def isolate() -> None:
         _core.set_apart()
 
 
-def _first(asked: Mapping[str, Any], share: Share | None) -> int:
+def _first(asked: Mapping[str, Any], share: NodeAssignment | None) -> int:
     """The first process of the namespace: all others end with it."""
     try:
         _core.die_with_parent()
@@ -125,7 +125,7 @@ def run(
     seed: int,
     folder: Path,
     way: Attachment,
-    share: Share | None = None,
+    share: NodeAssignment | None = None,
 ) -> dict[str, Any]:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
@@ -174,7 +174,7 @@ def probe(
     seed: int,
     folder: Path,
     way: Attachment,
-    share: Share | None = None,
+    share: NodeAssignment | None = None,
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
@@ -221,7 +221,7 @@ def perform(
     seed: int,
     folder: Path,
     way: Attachment = Attachment(),
-    share: Share | None = None,
+    share: NodeAssignment | None = None,
 ) -> Played:
     """Let a run happen.
 
@@ -271,7 +271,7 @@ def perform(
         stage.close()
 
 
-def _met(lab: _core.Lab, share: Share, conductor: Conductor) -> int:
+def _met(lab: _core.Lab, share: NodeAssignment, conductor: Conductor) -> int:
     """Find the other nodes, agree with them on the time, and start; when the run begins.
 
     Raises:

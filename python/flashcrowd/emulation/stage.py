@@ -12,9 +12,9 @@ from flashcrowd.content_server import Unable
 from flashcrowd.emulation.app import App, Context, Row, Rows, merge
 from flashcrowd.emulation.calls import Calls
 from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.node_assignment import Conductor
 from flashcrowd.emulation.origins import Origins
 from flashcrowd.emulation.pings import Pings
-from flashcrowd.emulation.share import Conductor
 from flashcrowd.emulation.standing import Standing
 from flashcrowd.emulation.swarms import Swarms
 from flashcrowd.emulation.timetable import Timetable

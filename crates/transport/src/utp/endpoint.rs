@@ -53,7 +53,7 @@ struct Entry<K> {
 
 /// What one network has.
 #[derive(Clone, Debug)]
-struct Share<A> {
+struct NetworkUse<A> {
     connections: usize,
     half_open: Vec<Name<A>>,
 }
@@ -78,7 +78,7 @@ pub struct Endpoint<A: Address, K> {
     table: BTreeMap<Name<A>, Entry<K>>,
     /// The connection that was found last: packets come in bursts.
     last: Option<(Name<A>, K)>,
-    networks: BTreeMap<A::Network, Share<A>>,
+    networks: BTreeMap<A::Network, NetworkUse<A>>,
     half_open: Vec<Name<A>>,
     cookies: SynCookies,
     /// Until when connections may be opened that were forgotten after the answer to their SYN. At other
@@ -123,7 +123,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
     pub fn insert(&mut self, address: A, receive_id: u16, send_id: u16, key: K, half_open: bool) {
         self.remove(&address, receive_id);
         let name = (address, receive_id);
-        let none = || Share { connections: 0, half_open: Vec::new() };
+        let none = || NetworkUse { connections: 0, half_open: Vec::new() };
         let share = self.networks.entry(address.network()).or_insert_with(none);
         share.connections += 1;
         let index = half_open.then_some(self.half_open.len());

@@ -19,7 +19,7 @@ _TELL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Share:
+class NodeAssignment:
     """What of a run a lab plays.
 
     Attributes:
@@ -42,7 +42,7 @@ class Share:
         return [host for host, node in enumerate(nodes) if node == self.node]
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any]) -> Share:
+    def of(cls, asked: Mapping[str, Any]) -> NodeAssignment:
         """The share that an order asks for, with a socket at its address.
 
         Raises:
