@@ -18,8 +18,8 @@ from flashcrowd.errors import PlanRejected
 from flashcrowd.report.statistics import estimate
 from flashcrowd.traps import emulated, trap, words
 from flashcrowd.traps.emulated import Beside, Means
+from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.outcome import Verdicts
-from flashcrowd.traps.seen import Seen
 
 
 @pytest.mark.parametrize("name", traps.names())
@@ -87,7 +87,7 @@ def test_the_cost_is_real_time() -> None:
 def test_both_engines_stand_beside_each_other() -> None:
     usual = trap.load("usual")
     nothing = np.empty(0)
-    run = Seen(
+    run = ObservedRun(
         1, np.full(180, 4e5), np.full(180, 7e6), np.arange(180.0), np.full(180, 300.0),
         nothing, None,
     )  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_controller_has_its_time_from_when_its_client_uploads() -> None:
     usual = trap.load("usual")
     nothing = np.empty(0)
     up = np.where(np.arange(180) < 11, 0.0, 4e5)
-    run = Seen(1, up, up, np.arange(180.0), np.full(180, 30.0), nothing, None)
+    run = ObservedRun(1, up, up, np.arange(180.0), np.full(180, 30.0), nothing, None)
     assert emulated._begin_s(usual, [run]) == 11
     silent = dataclasses.replace(run, up=np.zeros(180))
     assert emulated._begin_s(usual, [silent]) == 0

@@ -10,7 +10,7 @@ from flashcrowd.cli import main
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
 from flashcrowd.traps import outcome, trap, words
-from flashcrowd.traps.seen import Seen
+from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.trap import CONTROL, REFLECTORS, SHARES
 
 
@@ -36,11 +36,11 @@ def test_what_a_trap_does_not_say_is_as_on_the_line() -> None:
     assert [2 * each.bps for each in two.limits] == [each.bps for each in usual.limits]
 
 
-def seen(up: float, down: float, rtt_ms: float, seed: int = 1) -> Seen:
+def seen(up: float, down: float, rtt_ms: float, seed: int = 1) -> ObservedRun:
     """A run in which nothing ever changes."""
     seconds = np.arange(180.0)
     nothing = np.empty(0)
-    return Seen(
+    return ObservedRun(
         seed, np.full(180, up), np.full(180, down), seconds, np.full(180, rtt_ms), nothing, None
     )
 

@@ -30,4 +30,4 @@ pub use network::{Delivery, Network, Totals, max_bytes};
 pub use offload::Offload;
 pub use prediction::{Request, echo_times};
 pub use record::{LinkRow, PayloadRow, QueueRow, Report, SeriesRow};
-pub use tap::{Captured, Seen, Traced};
+pub use tap::{Captured, TapRecord, Traced};

@@ -5,7 +5,7 @@ use crate::in_flight::{InFlight, Turn};
 use crate::offload::Offload;
 use crate::pool::{Passing, Pool};
 use crate::record::{Recorder, Report};
-use crate::tap::{Seen, Taps};
+use crate::tap::{TapRecord, Taps};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Queue;
 use flashcrowd_plan::{Plan, What, Windowed};
@@ -552,7 +552,7 @@ impl Network {
     }
 
     /// What the taps saw since the last call.
-    pub fn seen(&mut self) -> Seen {
+    pub fn seen(&mut self) -> TapRecord {
         self.taps.take()
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Taps {
 
 /// What taps saw.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct TapRecord {
     /// Of the table `captures`.
     pub captured: Vec<Captured>,
     /// The bytes of all captured packets, one behind the other.
@@ -136,13 +136,13 @@ impl Taps {
     }
 
     /// What was seen, once.
-    pub(crate) fn take(&mut self) -> Seen {
+    pub(crate) fn take(&mut self) -> TapRecord {
         let capture = self.capture.as_mut();
         let (captured, bytes) = capture
             .map(|it| (std::mem::take(&mut it.seen), std::mem::take(&mut it.bytes)))
             .unwrap_or_default();
         let traced = self.trace.as_mut().map(|it| std::mem::take(&mut it.seen)).unwrap_or_default();
-        Seen { captured, bytes, traced }
+        TapRecord { captured, bytes, traced }
     }
 }
 

@@ -18,7 +18,7 @@ use proptest::test_runner::RngSeed;
 
 /// A packet at the interface of a host.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+struct TappedPacket {
     host: u32,
     peer: u32,
     t_ns: u64,
@@ -44,7 +44,7 @@ fn texts(column: &Column) -> Vec<&str> {
     codes.iter().map(|code| words[*code as usize].as_str()).collect()
 }
 
-fn captured(tables: &[Table]) -> Vec<Seen> {
+fn captured(tables: &[Table]) -> Vec<TappedPacket> {
     let of = |name| column(tables, "captures", name);
     let number = |host: &str| host.trim_start_matches("host-").parse().expect("a number");
     let Column::Bytes(bytes, ends) = of("packet") else { panic!("it is a column of bytes") };
@@ -52,7 +52,7 @@ fn captured(tables: &[Table]) -> Vec<Seen> {
     let packets = starts.zip(ends).map(|(from, to)| bytes[from as usize..*to as usize].to_vec());
     let (hosts, peers) = (texts(of("host")), texts(of("peer")));
     let (times, ways) = (counts(of("t_ns")), texts(of("direction")));
-    let row = |(index, bytes): (usize, Vec<u8>)| Seen {
+    let row = |(index, bytes): (usize, Vec<u8>)| TappedPacket {
         host: number(hosts[index]),
         peer: number(peers[index]),
         t_ns: times[index],
@@ -63,7 +63,12 @@ fn captured(tables: &[Table]) -> Vec<Seen> {
 }
 
 /// What arrives if these packets are sent at their instants, and what the links say at the end.
-fn replayed(plan: &Plan, seed: u64, seen: &[Seen], end: Time) -> (Vec<Seen>, Vec<LinkRow>) {
+fn replayed(
+    plan: &Plan,
+    seed: u64,
+    seen: &[TappedPacket],
+    end: Time,
+) -> (Vec<TappedPacket>, Vec<LinkRow>) {
     let mut network = Network::new(plan, seed);
     let mut arrived = Vec::new();
     let mut run = |network: &mut Network, until: Time| {
@@ -83,7 +88,7 @@ fn replayed(plan: &Plan, seed: u64, seen: &[Seen], end: Time) -> (Vec<Seen>, Vec
     let links = network.report().links;
     let seen = |(host, t_ns, bytes): (u32, u64, Vec<u8>)| {
         let peer = u32::from(bytes[15]) - 1; // The simulator's addresses are 10.0.0.1 and on.
-        Seen { host, peer, t_ns, sent: false, bytes }
+        TappedPacket { host, peer, t_ns, sent: false, bytes }
     };
     (arrived.into_iter().map(seen).collect(), links)
 }
@@ -101,7 +106,7 @@ fn change(plan: &mut Plan, bps: u64, delay: u64) {
 }
 
 /// What marks change in a packet on its way, and what the capture of its receiver shows as well.
-fn in_order(mut seen: Vec<Seen>) -> Vec<Seen> {
+fn in_order(mut seen: Vec<TappedPacket>) -> Vec<TappedPacket> {
     seen.sort_by(|a, b| (a.t_ns, a.host, &a.bytes).cmp(&(b.t_ns, b.host, &b.bytes)));
     seen
 }
@@ -116,9 +121,9 @@ fn hold_together(plan: &Plan, seed: u64) -> (usize, usize) {
     let Column::F64(end) = column(&tables, "run", "end_s") else { panic!("it is a number") };
     let end = Time::START + Span::from_seconds(end[0]);
     let (theirs, links) = replayed(plan, seed, &seen, end);
-    let ours: Vec<Seen> = seen.iter().filter(|packet| !packet.sent).cloned().collect();
+    let ours: Vec<TappedPacket> = seen.iter().filter(|packet| !packet.sent).cloned().collect();
     // What is due at the last instant may or may not be seen before the run is over.
-    let before = |seen: Vec<Seen>| {
+    let before = |seen: Vec<TappedPacket>| {
         in_order(seen.into_iter().filter(|packet| packet.t_ns < end.nanos()).collect())
     };
     let (ours, theirs) = (before(ours), before(theirs));

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings, Steering};
-use flashcrowd_emulation::{Captured, Division, Request, Seen, Traced};
+use flashcrowd_emulation::{Captured, Division, Request, TapRecord, Traced};
 use flashcrowd_sim::Column;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -161,8 +161,8 @@ impl Lab {
 }
 
 /// What taps saw, as tables.
-fn seen(seen: Seen, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd_sim::Table) {
-    let Seen { captured, bytes, traced } = seen;
+fn seen(seen: TapRecord, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd_sim::Table) {
+    let TapRecord { captured, bytes, traced } = seen;
     let names =
         |of: fn(&Captured) -> u32| Column::Text(captured.iter().map(of).collect(), hosts.to_vec());
     let directions = ["received", "sent"].map(str::to_owned).to_vec();

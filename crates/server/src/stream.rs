@@ -19,7 +19,7 @@ const BARREN: usize = 100;
 /// The streams of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    there: Mutex<Vec<Seen>>,
+    there: Mutex<Vec<StreamSnapshot>>,
     open: AtomicUsize,
     begun: AtomicU64,
     fruitful: AtomicUsize,
@@ -28,7 +28,7 @@ pub(crate) struct Streams {
 
 /// A stream as it was at the last look.
 #[derive(Debug)]
-struct Seen {
+struct StreamSnapshot {
     stream: Weak<Stream>,
     taken: u64,
     /// Looks since something was taken, or nothing was there to be taken.
@@ -82,7 +82,7 @@ impl Streams {
         });
         let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
         there.retain(|seen| seen.stream.strong_count() > 0);
-        there.push(Seen { stream: Arc::downgrade(&stream), taken: 0, still: 0 });
+        there.push(StreamSnapshot { stream: Arc::downgrade(&stream), taken: 0, still: 0 });
         (stream, refusal)
     }
 

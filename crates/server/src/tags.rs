@@ -15,7 +15,7 @@ pub(crate) const MAX_SEEN: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct Tags {
     tagging: Tagging,
-    seen: Mutex<Seen>,
+    seen: Mutex<FirstStates>,
 }
 
 impl Tags {
@@ -53,13 +53,13 @@ impl Tags {
 /// The first state of each file under a length and a date, as hashes; two that are alike by chance would be a tag that is longer than
 /// it need be.
 #[derive(Debug, Default)]
-struct Seen {
+struct FirstStates {
     first: BTreeMap<u64, u64>,
     /// In the order in which they came.
     order: VecDeque<u64>,
 }
 
-impl Seen {
+impl FirstStates {
     fn first(&mut self, key: u64, state: u64) -> u64 {
         if let Some(first) = self.first.get(&key) {
             return *first;
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_has_a_bound() {
-        let mut seen = Seen::default();
+        let mut seen = FirstStates::default();
         for key in 0..MAX_SEEN as u64 + 10 {
             seen.first(key, key);
         }

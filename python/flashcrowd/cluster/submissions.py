@@ -59,7 +59,7 @@ class Submissions:
 
         submissions = self
 
-        class Seen(job):
+        class CountedJob(job):
             async def start(self) -> None:
                 try:
                     await super().start()
@@ -76,7 +76,7 @@ class Submissions:
                         submissions._accept()
                         return said
 
-        return Seen
+        return CountedJob
 
     def _accept(self) -> None:
         with self._heard:

@@ -21,9 +21,9 @@ from flashcrowd.store import atomic
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
 from flashcrowd.traps import outcome, seen, trap
+from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.outcome import Verdicts
 from flashcrowd.traps.run import Tell, known
-from flashcrowd.traps.seen import Seen
 from flashcrowd.traps.trap import SHARES, Trap, UnknownTrap, laid_over
 
 FOLDER = "emulation"
@@ -223,7 +223,7 @@ def _beside(
     return Beside(simulated, emulated, program, means, len(outcomes), tuple(invalid), tuple(failed))
 
 
-def _begin_s(one: Trap, runs: Sequence[Seen]) -> float:
+def _begin_s(one: Trap, runs: Sequence[ObservedRun]) -> float:
     """When the client begins to upload: a real one waits for its first round of unchoking."""
     up = np.mean([run.up for run in runs], axis=0)
     usual = up[int(one.from_s) : int(one.to_s)].mean()
@@ -231,10 +231,10 @@ def _begin_s(one: Trap, runs: Sequence[Seen]) -> float:
     return one.begin_s + float(uploading[0]) if len(uploading) else one.begin_s
 
 
-def _means(one: Trap, runs: Sequence[Seen]) -> Means:
+def _means(one: Trap, runs: Sequence[ObservedRun]) -> Means:
     span = one.from_s, one.to_s
 
-    def over(of: Callable[[Seen], Any]) -> Estimate:
+    def over(of: Callable[[ObservedRun], Any]) -> Estimate:
         return estimate(np.array([of(run) for run in runs], dtype=float))
 
     down = over(lambda run: run.mean(run.down, *span))

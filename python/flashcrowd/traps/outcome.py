@@ -10,7 +10,7 @@ import numpy as np
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate, difference, estimate
 from flashcrowd.traps import seen
-from flashcrowd.traps.seen import Seen
+from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.trap import SHARES, Trap
 
 HARMLESS = 0.97
@@ -103,7 +103,9 @@ def judge(
     return Verdicts(trap, best, tuple(found), len(fixed[0]))
 
 
-def _oracle(trap: Trap, fixed: Sequence[Sequence[Seen]], stretch: tuple[float, float]) -> int:
+def _oracle(
+    trap: Trap, fixed: Sequence[Sequence[ObservedRun]], stretch: tuple[float, float]
+) -> int:
     """The highest fixed limit that does no harm in a stretch.
 
     Means over runs decide. Harm is a download below `HARMLESS` of the best one. Without a download
@@ -123,32 +125,34 @@ def _oracle(trap: Trap, fixed: Sequence[Sequence[Seen]], stretch: tuple[float, f
 class _Oracle:
     """The runs of the best limit of each stretch, by seed."""
 
-    def __init__(self, trap: Trap, stretches: Sequence[Sequence[Seen]]) -> None:
+    def __init__(self, trap: Trap, stretches: Sequence[Sequence[ObservedRun]]) -> None:
         self.trap = trap
         self.runs = [{run.seed: run for run in runs} for runs in stretches]
 
-    def own(self) -> list[Seen]:
+    def own(self) -> list[ObservedRun]:
         """What it showed, as if its limit changed from stretch to stretch."""
         return list(self.runs[0].values())
 
-    def parts(self, run: Seen | None, seed: int) -> list[tuple[Seen, tuple[float, float]]]:
+    def parts(
+        self, run: ObservedRun | None, seed: int
+    ) -> list[tuple[ObservedRun, tuple[float, float]]]:
         """What a run showed in each stretch; what the oracle did, without one."""
         pairs = zip(self.runs, self.trap.stretches, strict=True)
         return [(run or runs[seed], stretch) for runs, stretch in pairs]
 
-    def total(self, run: Seen | None, seed: int, of: str) -> float:
+    def total(self, run: ObservedRun | None, seed: int, of: str) -> float:
         """The mean of `up` or `down` over all stretches."""
         parts = self.parts(run, seed)
         length = sum(to - start for _, (start, to) in parts)
         weighed = (it.mean(getattr(it, of), *at) * (at[1] - at[0]) for it, at in parts)
         return sum(weighed) / length
 
-    def added_ms(self, run: Seen, seed: int) -> float:
+    def added_ms(self, run: ObservedRun, seed: int) -> float:
         """The bystander's 95th percentile less that beside the oracle, in the worst stretch."""
         pairs = zip(self.parts(run, seed), self.parts(None, seed), strict=True)
         return max(it.delay(0.95, *at) - best.delay(0.95, *at) for (it, at), (best, _) in pairs)
 
-    def converged_s(self, run: Seen | None, seed: int, number: int, begin: float) -> float:
+    def converged_s(self, run: ObservedRun | None, seed: int, number: int, begin: float) -> float:
         """After so many seconds from `begin` on upload, download and delay are the oracle's."""
         best, (start, to) = self.parts(None, seed)[number]
         run = run or best
@@ -167,7 +171,7 @@ class _Oracle:
                 return second + _CONVERGED_S - begin
         return float("inf")
 
-    def half_s(self, run: Seen, seed: int) -> float:
+    def half_s(self, run: ObservedRun, seed: int) -> float:
         """The longest time in which a rate is below half of the oracle's, of means over 5 s."""
         longest = 0
         pairs = zip(self.parts(run, seed), self.parts(None, seed), strict=True)
@@ -191,10 +195,10 @@ def _longest(true: np.ndarray) -> int:
     return longest
 
 
-def _outcome(oracle: _Oracle, name: str, runs: Sequence[Seen] | None) -> Outcome:
+def _outcome(oracle: _Oracle, name: str, runs: Sequence[ObservedRun] | None) -> Outcome:
     trap = oracle.trap
     seeds = list(oracle.runs[0])
-    by_seed: Mapping[int, Seen | None]
+    by_seed: Mapping[int, ObservedRun | None]
     by_seed = dict.fromkeys(seeds) if runs is None else {run.seed: run for run in runs}
     shown = {seed: run or oracle.runs[0][seed] for seed, run in by_seed.items()}
     up, down = (

@@ -9,7 +9,7 @@ use crate::header::Header;
 use crate::lateness::{Lateness, Recent};
 use crate::network::{Delivery, Network, Totals};
 use crate::record::Report;
-use crate::tap::Seen;
+use crate::tap::TapRecord;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Plan;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
@@ -116,7 +116,7 @@ pub struct LabReport {
     pub report: Report,
     /// What the taps saw.
     #[serde(skip)]
-    pub seen: Seen,
+    pub seen: TapRecord,
     /// How punctual it was.
     pub seconds: Vec<Second>,
     /// Whether the emulator had real-time priority at the end.

@@ -30,6 +30,6 @@ pub(crate) use packet::{Content, Datagram, Packet, Sacks};
 #[cfg(test)]
 pub(crate) use sockets::Census;
 pub(crate) use sockets::{Syn, WaitFor, clamp};
-pub(crate) use tap::{Carries, Connection, Seen, Tap};
+pub(crate) use tap::{Carries, Connection, Tap, TappedPacket};
 pub(crate) use transport::Stats;
 pub(crate) use world::{Application, Delivered, SocketEvent, World};

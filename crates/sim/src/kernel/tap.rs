@@ -22,7 +22,7 @@ pub(crate) struct Tap<M> {
     connections: Vec<Connection<M>>,
     /// The number of the connection of each pair of sockets, the last one of those that shared it.
     of_pair: Vec<u32>,
-    seen: Vec<Seen>,
+    seen: Vec<TappedPacket>,
 }
 
 /// A connection with an end at a captured host. End 0 is the one that opened it.
@@ -53,7 +53,7 @@ pub(crate) struct Written<M> {
 }
 
 /// A packet that passed the interface of a host.
-pub(crate) struct Seen {
+pub(crate) struct TappedPacket {
     pub(crate) at: Time,
     /// The host, and the one at the other end.
     pub(crate) host: u32,
@@ -102,7 +102,7 @@ impl<M> Tap<M> {
         &self.connections
     }
     /// What was seen, in the order of time.
-    pub(crate) fn seen(&self) -> &[Seen] {
+    pub(crate) fn seen(&self) -> &[TappedPacket] {
         &self.seen
     }
 
@@ -216,7 +216,7 @@ impl<M> Tap<M> {
 
     fn see(&mut self, at: Time, [host, peer]: [u32; 2], sent: bool, what: Carries) {
         if self.is_captured(host) && (self.from..self.to).contains(&at) {
-            self.seen.push(Seen { at, host, peer, sent, what });
+            self.seen.push(TappedPacket { at, host, peer, sent, what });
         }
     }
 }

@@ -4,7 +4,7 @@
 mod headers;
 
 use crate::apps::{AnyApp, App, ConnectionContent, DatagramContent, Message, World, lines};
-use crate::kernel::{Carries, Connection, Datagram, Seen, Tap};
+use crate::kernel::{Carries, Connection, Datagram, Tap, TappedPacket};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::tcp::Segment;
 use flashcrowd_transport::utp::{self, wire};
@@ -90,7 +90,7 @@ impl<'a> Packets<'a> {
     }
 
     /// The packet from its IP header on; none if its content is unknown.
-    fn bytes(&mut self, seen: &Seen) -> Option<&[u8]> {
+    fn bytes(&mut self, seen: &TappedPacket) -> Option<&[u8]> {
         self.payload.clear();
         self.packet.clear();
         match &seen.what {

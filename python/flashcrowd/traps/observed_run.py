@@ -15,7 +15,7 @@ HOME = "home"
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedRun:
     """One run.
 
     Attributes:
@@ -50,7 +50,7 @@ class Seen:
         return float(np.quantile(found, quantile)) if len(found) else float("nan")
 
 
-def read(trap: Trap, results: Source) -> dict[int, list[Seen]]:
+def read(trap: Trap, results: Source) -> dict[int, list[ObservedRun]]:
     """The runs of each point of a trap's study, but for those that failed."""
     runs = results.tables["runs"]
     columns = (tables.integers(runs, name) for name in ("run", "point", "seed"))
@@ -59,13 +59,13 @@ def read(trap: Trap, results: Source) -> dict[int, list[Seen]]:
     up, down = dict(_up(trap, results)), dict(_down(trap, results))
     pings, calls = dict(_pings(trap, results)), dict(_calls(results))
     silence, nothing = np.zeros(seconds), (np.empty(0), np.empty(0))
-    found: dict[int, list[Seen]] = {}
+    found: dict[int, list[ObservedRun]] = {}
     for run, point, seed, how in zip(*columns, outcomes, strict=True):
         if how == "failed":  # a real program crashed: nothing to be seen
             continue
         sent_s, rtt_ms = pings.get(run, nothing)
         ms, lost = calls.get(int(run), (np.empty(0), None))
-        one = Seen(
+        one = ObservedRun(
             int(seed), up.get(run, silence), down.get(run, silence), sent_s, rtt_ms, ms, lost
         )
         found.setdefault(int(point), []).append(one)
