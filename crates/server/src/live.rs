@@ -37,7 +37,7 @@ th { text-align: left; font-weight: normal; padding-right: 2em }
 
 /// What was done up to an instant, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Look {
+struct Totals {
     at: Time,
     sent: u64,
     served: u64,
@@ -48,7 +48,7 @@ struct Look {
 #[derive(Debug)]
 pub(crate) struct Live {
     clock: Clock,
-    looks: Mutex<[Look; 2]>,
+    looks: Mutex<[Totals; 2]>,
 }
 
 impl Live {
@@ -95,12 +95,12 @@ impl Live {
     }
 
     /// The last two looks, of which the later one is now, unless the one before was just now.
-    fn look(&self, now: &Snapshot) -> [Look; 2] {
+    fn look(&self, now: &Snapshot) -> [Totals; 2] {
         let at = self.clock.now();
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         if at.since(looks[1].at) >= MIN {
             let Snapshot { sent_bytes: sent, served_bytes: served, read_bytes: read, .. } = *now;
-            *looks = [looks[1], Look { at, sent, served, read }];
+            *looks = [looks[1], Totals { at, sent, served, read }];
         }
         *looks
     }

@@ -5,12 +5,12 @@
 //! see [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
 
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{EventKind, Look};
+use crate::kernel::{EventKind, PrefetchHint};
 
 /// Sockets to prefetch for. A field so that its capacity is reused.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    sockets: Vec<Look>,
+    sockets: Vec<PrefetchHint>,
 }
 
 impl Ahead {
@@ -22,10 +22,10 @@ impl Ahead {
                 EventKind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
                 EventKind::Packet => world.network.in_flight.peek(None, event.index),
                 EventKind::App => {
-                    apps[usize::from(event.app)].prefetch_event(event).map(Look::write)
+                    apps[usize::from(event.app)].prefetch_event(event).map(PrefetchHint::write)
                 }
                 EventKind::Socket if world.sockets.expects_timer(event.index) => {
-                    Some(Look::write(event.index))
+                    Some(PrefetchHint::write(event.index))
                 }
                 _ => None,
             };

@@ -25,7 +25,7 @@ const DONE: u32 = u32::MAX;
 
 /// What a look for the next piece goes by.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Preference {
     /// Begun pieces come first, whatever their owners.
     pub finish: bool,
     /// Begun pieces come last: whole ones are wanted.
@@ -231,7 +231,7 @@ impl Picker {
         (gap.start < end).then_some(gap.start..end)
     }
     /// Whether a piece is left to others, as [`pick`](Picker::pick) does where it has better ones.
-    pub fn leaves(&self, look: Look, piece: u32, others: impl Fn(u32) -> bool) -> bool {
+    pub fn leaves(&self, look: Preference, piece: u32, others: impl Fn(u32) -> bool) -> bool {
         look.whole && self.is_begun(piece) && others(piece)
     }
     /// Whether a block of `piece` has been asked for, and it is not complete.
@@ -265,7 +265,7 @@ impl Picker {
     /// rare, or first, or last. Where whole pieces are wanted, `others` says which begun ones are left to them.
     pub fn pick(
         &self,
-        look: Look,
+        look: Preference,
         stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
         asked: impl Fn(u32) -> u32,
@@ -552,8 +552,13 @@ mod tests {
     fn today() -> Rules {
         named("libtorrent").unwrap().picker
     }
-    fn pick(picker: &Picker, change: impl FnOnce(&mut Look), want: fn(u32) -> bool) -> Option<u32> {
-        let mut look = Look { finish: false, whole: false, common_first: false, of_seed: false };
+    fn pick(
+        picker: &Picker,
+        change: impl FnOnce(&mut Preference),
+        want: fn(u32) -> bool,
+    ) -> Option<u32> {
+        let mut look =
+            Preference { finish: false, whole: false, common_first: false, of_seed: false };
         change(&mut look);
         picker.pick(look, &mut stream(), want, |_| 0, |_| true)
     }
@@ -582,7 +587,7 @@ mod tests {
         let (mut picker, mut stream) = graded(today(), 4);
         picker.requested(4, false);
         picker.gained(3, &mut stream);
-        let look = Look { finish: false, whole: true, common_first: false, of_seed: false };
+        let look = Preference { finish: false, whole: true, common_first: false, of_seed: false };
         let mut pick = |others: fn(u32) -> bool, want: fn(u32) -> bool| {
             picker.pick(look, &mut stream, want, |_| 0, others)
         };
@@ -664,7 +669,7 @@ mod tests {
                 let want = |piece: u32| !have[piece as usize] && offers >> piece & 1 == 1;
                 let lowest = (0..12).find(|piece| want(*piece));
                 prop_assert_eq!(picker.next(false, &mut stream, want, |_| 0), lowest);
-                let look = Look { finish: false, whole: false, common_first: false, of_seed: false };
+                let look = Preference { finish: false, whole: false, common_first: false, of_seed: false };
                 let picked = picker.pick(look, &mut stream, want, |_| 0, |_| true);
                 prop_assert_eq!(picked, lowest);
             }

@@ -114,7 +114,7 @@ def _inverted(color: str) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class SeriesStyle:
     """How one series is drawn."""
 
     color: str
@@ -122,7 +122,7 @@ class Look:
     dashes: tuple[float, tuple[float, ...]]
 
 
-def looks(count: int, *, ordered: bool = False) -> list[Look]:
+def looks(count: int, *, ordered: bool = False) -> list[SeriesStyle]:
     """Looks for `count` series.
 
     Args:
@@ -135,5 +135,6 @@ def looks(count: int, *, ordered: bool = False) -> list[Look]:
     else:
         colors = [PALETTE[i % len(PALETTE)] for i in range(count)]
     return [
-        Look(colors[i], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)]) for i in range(count)
+        SeriesStyle(colors[i], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)])
+        for i in range(count)
     ]

@@ -2,9 +2,9 @@
 //! structures. [`crate::ahead`] decides when to prefetch, and for which events.
 
 use super::in_flight::InFlight;
-use super::look::Look;
 use super::owner::{Owner, other};
 use super::packet::Packet;
+use super::prefetch_hint::PrefetchHint;
 use super::sockets::Sockets;
 use flashcrowd_base::{Time, prefetch};
 use flashcrowd_transport::tcp::Connection;
@@ -20,14 +20,14 @@ impl<M> Sockets<M> {
     }
 
     /// Prefetches the cache lines that a packet or a write needs of a socket.
-    pub(crate) fn prefetch(&self, look: &Look) {
+    pub(crate) fn prefetch(&self, look: &PrefetchHint) {
         let lines =
             if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
         self.all[look.socket as usize].lines.prefetch(0..1 + lines);
     }
 
     /// Prefetches what a socket points to; the socket itself must have been prefetched before.
-    pub(crate) fn prefetch_beyond(&self, look: &Look) {
+    pub(crate) fn prefetch_beyond(&self, look: &PrefetchHint) {
         if look.sends
             && let Some(transport) = &self.all[look.socket as usize].transport
         {
@@ -47,7 +47,7 @@ impl<M> Sockets<M> {
     }
 
     /// The owner, if what will have arrived brings it a message.
-    pub(crate) fn next_reader(&self, look: &Look) -> Option<Owner> {
+    pub(crate) fn next_reader(&self, look: &PrefetchHint) -> Option<Owner> {
         let end = &self.all[look.socket as usize];
         (end.next_end <= look.offset).then_some(end.owner)
     }
@@ -55,7 +55,7 @@ impl<M> Sockets<M> {
 
 impl InFlight {
     /// What the packet of an event will need.
-    pub(crate) fn peek(&self, fifo: Option<u32>, slot: u32) -> Option<Look> {
+    pub(crate) fn peek(&self, fifo: Option<u32>, slot: u32) -> Option<PrefetchHint> {
         match fifo {
             Some(fifo) => self.fifos[fifo as usize].packets.front(),
             None => self.unordered.get(slot).map(|(stored, _)| stored),
@@ -65,7 +65,7 @@ impl InFlight {
 
     /// Adds what the next packets of a FIFO will need to `ahead`, if those prefetched before have been
     /// taken. Returns whether it did.
-    pub(crate) fn look_ahead(&mut self, fifo: u32, ahead: &mut Vec<Look>) -> bool {
+    pub(crate) fn look_ahead(&mut self, fifo: u32, ahead: &mut Vec<PrefetchHint>) -> bool {
         let ordered = &mut self.fifos[fifo as usize];
         if ordered.prefetched > 0 || ordered.packets.is_empty() {
             return false;

@@ -1,4 +1,4 @@
-use super::look::Look;
+use super::prefetch_hint::PrefetchHint;
 use flashcrowd_base::Time;
 use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
@@ -248,11 +248,11 @@ impl Packet {
     }
 
     /// The socket that its event will reach, and what it will need of it.
-    pub(crate) fn look(&self) -> Option<Look> {
+    pub(crate) fn look(&self) -> Option<PrefetchHint> {
         if self.kind != Kind::Tcp || !self.is_arriving() {
             return None;
         }
-        Some(Look { socket: self.to, sends: self.len == 0, offset: self.extent().end() })
+        Some(PrefetchHint { socket: self.to, sends: self.len == 0, offset: self.extent().end() })
     }
 }
 

@@ -6,7 +6,7 @@ use super::Peer;
 use super::connection::{Conn, Conns};
 use super::web_seeds::WebSeeds;
 use crate::block_map::Block;
-use crate::picker::Look;
+use crate::picker::Preference;
 use crate::pipeline;
 use crate::profile::RequestPipeline;
 use crate::{ConnId, Message};
@@ -125,7 +125,7 @@ impl Peer {
             let given_up = c.extras.as_ref().map_or(&[][..], |extras| &extras.given_up);
             let free = |piece: u32| block_map.has_free_beside(piece, given_up);
             let want = |piece: u32| c.have.has(piece) && free(piece) && c.may_request(piece);
-            let look = Look {
+            let look = Preference {
                 finish: too_many,
                 whole: contiguous > 0,
                 common_first: pace.snubbed,

@@ -4,7 +4,7 @@
 
 use super::Peer;
 use super::connection::Conn;
-use crate::picker::Look;
+use crate::picker::Preference;
 use crate::profile::SuggestMode;
 use crate::{Bitfield, ConnId, Message};
 
@@ -121,7 +121,7 @@ impl Peer {
     pub(super) fn suggested(
         &self,
         c: &Conn,
-        look: Look,
+        look: Preference,
         want: impl Fn(u32) -> bool,
         others: impl Fn(u32) -> bool,
     ) -> Option<u32> {

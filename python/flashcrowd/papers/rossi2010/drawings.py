@@ -12,7 +12,7 @@ from flashcrowd.papers import curves
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, key
-from flashcrowd.report.style import QUIET, Look, looks
+from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 Step = tuple[float, float]
 
@@ -129,7 +129,7 @@ def over_time(panels: Sequence[Panel], frame: Frame) -> Figure | None:
     return Figure(frame.slug, svg, frame.caption, frame.caption.split(". ")[0])
 
 
-def _styles(panels: Sequence[Panel]) -> Mapping[str, Look]:
+def _styles(panels: Sequence[Panel]) -> Mapping[str, SeriesStyle]:
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
     return dict(zip(labels, looks(len(labels)), strict=True))
 
@@ -138,7 +138,7 @@ def _draw(
     drawing: Canvas,
     axes: Axes,
     panel: Panel,
-    styles: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     frame: Frame,
     *,
     last: bool,

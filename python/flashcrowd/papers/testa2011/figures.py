@@ -25,7 +25,7 @@ from flashcrowd.report import columns, wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
 from flashcrowd.report.points import Point
-from flashcrowd.report.style import QUIET, Look, looks
+from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 _KINDS = ("slow", "fast")
 
@@ -342,7 +342,9 @@ def _buffers(evidence: Evidence) -> Iterator[Block]:
     yield half_table(study, named, "buffer")
 
 
-def _quartiles(drawing: Canvas, study: StudyEvidence, half: str, name: str, look: Look) -> None:
+def _quartiles(
+    drawing: Canvas, study: StudyEvidence, half: str, name: str, look: SeriesStyle
+) -> None:
     panel = drawing.panels[0]
     xs, means = [], []
     for point in study.points.points:

@@ -18,7 +18,7 @@ from flashcrowd.report.figure_data import Series
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.statistics import Estimate
-from flashcrowd.report.style import QUIET, Look, looks
+from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 #: On an axis of categories the lines stand so far from each other, in points.
 _ASIDE = 7.0
@@ -145,7 +145,7 @@ def _line(
     drawing: Canvas,
     panel: Axes,
     line: Line,
-    look: Look,
+    look: SeriesStyle,
     shown: Shown,
     axes: tuple[int, Axis],
     places: tuple[float, ...],
@@ -202,7 +202,7 @@ def _ends(found: Estimate) -> list[float]:
     return ends
 
 
-def _hollow(look: Look) -> dict[str, Any]:
+def _hollow(look: SeriesStyle) -> dict[str, Any]:
     """A marker through which those of other lines at the same place are seen."""
     return {
         "marker": look.marker,

@@ -35,11 +35,11 @@ impl Swarms<'_> {
             machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
         for socket in sockets() {
-            world.sockets.prefetch(&Look::write(socket));
+            world.sockets.prefetch(&PrefetchHint::write(socket));
             world.sockets.prefetch_reader(socket);
         }
         for socket in sockets() {
-            world.sockets.prefetch_beyond(&Look::write(socket));
+            world.sockets.prefetch_beyond(&PrefetchHint::write(socket));
         }
     }
 

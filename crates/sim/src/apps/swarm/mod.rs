@@ -11,7 +11,7 @@ mod web_seeds;
 
 use super::{App, ConnectionContent, Content, Message, SWARM, Saying, World};
 use crate::kernel::{
-    Application, Datagram, Event, Look, Owner, SocketEvent, WaitFor, clamp, other,
+    Application, Datagram, Event, Owner, PrefetchHint, SocketEvent, WaitFor, clamp, other,
 };
 use control::{ControlRow, UploadControl};
 use disks::SeedDisk;

@@ -1,6 +1,6 @@
 /// A socket that will be used soon, and what of it to prefetch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct PrefetchHint {
     pub(crate) socket: u32,
     /// Whether the sending half will be needed, as for all events but arriving data.
     pub(crate) sends: bool,
@@ -8,9 +8,9 @@ pub(crate) struct Look {
     pub(crate) offset: u64,
 }
 
-impl Look {
+impl PrefetchHint {
     /// A socket that will be written to.
-    pub(crate) fn write(socket: u32) -> Look {
-        Look { socket, sends: true, offset: 0 }
+    pub(crate) fn write(socket: u32) -> PrefetchHint {
+        PrefetchHint { socket, sends: true, offset: 0 }
     }
 }
