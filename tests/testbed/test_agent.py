@@ -36,7 +36,7 @@ def test_a_run_that_failed_is_done_and_a_command_that_failed_is_told(
     monkeypatch.chdir(tmp_path)
     done = tmp_path / agent.PARTS / agent.folder_of("1/2")
     conduct_shard(campaign(), FakeEngine(), done, Threads(1), Shard(1, 2))
-    order = agent.Order("study.toml", "fake", [shard])
+    order = agent.NodeTask("study.toml", "fake", [shard])
     Path(agent.ORDER).write_text(json.dumps(asdict(order)))
     Path(agent.LEASE).touch()
 

@@ -3,8 +3,8 @@
 
 use flashcrowd_live::Socket;
 use flashcrowd_live::session::{
-    Admission, Amount, Direction, FlowHandle, Order, Server, SessionHandle, Stopper, StreamReport,
-    Transport, flow, transfer,
+    Admission, Amount, Direction, FlowHandle, Server, SessionHandle, Stopper, StreamReport,
+    TransferRequest, Transport, flow, transfer,
 };
 use flashcrowd_transport::utp::profiles;
 use std::io;
@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn order(server: &Server, amount: Amount) -> Order {
-    Order::new(server.local_addr(), amount, Arc::new(profiles::libutp()))
+fn order(server: &Server, amount: Amount) -> TransferRequest {
+    TransferRequest::new(server.local_addr(), amount, Arc::new(profiles::libutp()))
 }
 
 fn server(once: bool) -> Server {
@@ -25,7 +25,7 @@ fn server(once: bool) -> Server {
 }
 
 /// One stream, and what came of it.
-async fn send(order: &Order, control: &SessionHandle) -> io::Result<StreamReport> {
+async fn send(order: &TransferRequest, control: &SessionHandle) -> io::Result<StreamReport> {
     let mut reports = transfer(order, control).await?;
     assert_eq!(reports.len(), 1);
     Ok(reports.remove(0))
@@ -105,7 +105,7 @@ async fn a_stranger_is_refused_in_words() {
     let config = Arc::new(profiles::libutp());
     let stranger = flashcrowd_live::Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
     let remote = stranger.local_addr();
-    let order = Order::new(remote, Amount::Bytes(1000), config);
+    let order = TransferRequest::new(remote, Amount::Bytes(1000), config);
     let answer = tokio::spawn(async move {
         let stream = stranger.accept().await.unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut &stream, b"\x13BitTorrent protocol")
@@ -162,7 +162,7 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
 }
 
 /// What came of every stream at the caller's end and at the server's, by id at the caller.
-async fn measured(order: impl Fn(Order) -> Order) -> [Vec<StreamReport>; 2] {
+async fn measured(order: impl Fn(TransferRequest) -> TransferRequest) -> [Vec<StreamReport>; 2] {
     let server = server(true);
     let order = order(self::order(&server, Amount::Bytes(300_000)));
     let watch = server.watch();
@@ -183,7 +183,7 @@ async fn measured(order: impl Fn(Order) -> Order) -> [Vec<StreamReport>; 2] {
 #[tokio::test]
 async fn both_directions_and_several_streams_over_either_transport() {
     for transport in [Transport::Utp, Transport::Tcp] {
-        let [mut ours, theirs] = measured(|order| Order {
+        let [mut ours, theirs] = measured(|order| TransferRequest {
             transport,
             to_server: 2,
             to_client: 3,
@@ -209,7 +209,7 @@ async fn both_directions_and_several_streams_over_either_transport() {
 async fn what_the_server_sends_can_be_stopped_at_either_end() {
     for (ours, stopper) in [(true, Stopper::Receiver), (false, Stopper::Sender)] {
         let server = server(false);
-        let order = Order {
+        let order = TransferRequest {
             to_server: 0,
             to_client: 1,
             ..order(&server, Amount::Time(Duration::from_secs(3600)))
@@ -281,7 +281,7 @@ async fn streams_on_which_nothing_moves_give_way() {
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, false).unwrap();
     let (watch, to) = (server.watch(), server.local_addr());
     let order = order(&server, Amount::Bytes(1000));
-    let slow = Order {
+    let slow = TransferRequest {
         amount: Amount::Time(Duration::from_secs(60)),
         rate: Some(20_000),
         ..order.clone()
@@ -330,7 +330,7 @@ async fn whoever_is_refused_hears_why() {
     });
     for round in 0..10 {
         let transport = if round < 8 { Transport::Utp } else { Transport::Tcp };
-        let order = Order { transport, ..order.clone() };
+        let order = TransferRequest { transport, ..order.clone() };
         let mut callers = tokio::task::JoinSet::new();
         for _ in 0..24 {
             let order = order.clone();
@@ -354,7 +354,7 @@ async fn a_server_that_vanishes_leaves_totals() {
     for transport in [Transport::Utp, Transport::Tcp] {
         let server = server(false);
         let amount = Amount::Time(Duration::from_secs(3600));
-        let order = Order { transport, ..order(&server, amount) };
+        let order = TransferRequest { transport, ..order(&server, amount) };
         let control = SessionHandle::default();
         let serving = tokio::spawn({
             let control = control.clone();

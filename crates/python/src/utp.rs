@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use flashcrowd_live::Socket;
 use flashcrowd_live::session::{
-    Admission, Amount, FlowHandle, Order, Server, SessionHandle, Transport, Watch, flow, transfer,
+    Admission, Amount, FlowHandle, Server, SessionHandle, TransferRequest, Transport, Watch, flow,
+    transfer,
 };
 use flashcrowd_transport::utp::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -82,13 +83,13 @@ impl UtpTransfer {
         if to_server.saturating_add(to_client) == 0 {
             return Err(PyValueError::new_err("no stream"));
         }
-        let order = Order {
+        let order = TransferRequest {
             transport: if tcp { Transport::Tcp } else { Transport::Utp },
             congestion,
             to_server,
             to_client,
             rate,
-            ..Order::new(address(remote)?, amount, self::config(config)?)
+            ..TransferRequest::new(address(remote)?, amount, self::config(config)?)
         };
         let control = SessionHandle::default();
         let theirs = control.clone();

@@ -19,7 +19,7 @@ from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Sounder
 from flashcrowd.autolimit.session import Session, Status
-from flashcrowd.autolimit.turn import Order, Said, turn
+from flashcrowd.autolimit.turn import LimitChange, Said, turn
 from flashcrowd.signals import handled
 
 PERIOD_NS = 10**9
@@ -52,7 +52,7 @@ class Audience(Protocol):
 class _UnderWay:
     """One request to the client: an order if there is one, then a reading."""
 
-    order: Order | None
+    order: LimitChange | None
     answer: Future[Said]
     began: int
 

@@ -11,7 +11,7 @@ from flashcrowd.autolimit.client import MOST, Reading, Setting
 from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner
-from flashcrowd.autolimit.turn import Order, Said
+from flashcrowd.autolimit.turn import LimitChange, Said
 
 CONTROL = "autolimit"
 """The controller that goes as high as it can without harm."""
@@ -123,7 +123,7 @@ class Session:
 
     # What happens.
 
-    def on_said(self, now: int, said: Said, order: Order | None = None) -> None:
+    def on_said(self, now: int, said: Said, order: LimitChange | None = None) -> None:
         """The client has answered; `order` is what it was told."""
         reading = said.reading
         restarted = self._restarted(reading)
@@ -155,7 +155,7 @@ class Session:
         fewer = now.uploaded < before.uploaded or now.downloaded < before.downloaded
         return fewer or (self._silent_since is not None and now.uploaded == now.downloaded == 0)
 
-    def on_silence(self, now: int, why: str, order: Order | None = None) -> None:
+    def on_silence(self, now: int, why: str, order: LimitChange | None = None) -> None:
         """The client did not answer; the order may have come to it."""
         if order is not None:
             self.owner.told(now, order.limit, False)
@@ -210,7 +210,7 @@ class Session:
         """What the user wants the client to have, restored at the end."""
         return self.owner.user
 
-    def order(self, now: int) -> Order | None:
+    def order(self, now: int) -> LimitChange | None:
         """What the client is to be told now, if anything; from here on it may stand there."""
         seen, user = self._reading.setting.limit, self.owner.user
         if not self.active or self.owner.disputed or self.owner.hopeless:
@@ -221,7 +221,7 @@ class Session:
         if seen == (user.limit if wanted is None else wanted):
             return None
         self.owner.order(wanted)
-        return Order(wanted, seen, user.kept, tuple(self.owner.ours))
+        return LimitChange(wanted, seen, user.kept, tuple(self.owner.ours))
 
     def _ours(self) -> int | None:
         """The limit that we want, as the client rounds it; None for the user's."""

@@ -11,7 +11,7 @@ from flashcrowd.autolimit.memory import Memory
 
 
 @dataclass(frozen=True)
-class Order:
+class LimitChange:
     """What the client is to be told.
 
     Attributes:
@@ -42,7 +42,7 @@ class Said:
     own: OwnLimits | None = None
 
 
-def turn(client: Client, memory: Memory | None, order: Order | None, torrents: bool) -> Said:
+def turn(client: Client, memory: Memory | None, order: LimitChange | None, torrents: bool) -> Said:
     """Talk to the client.
 
     An order is left undone if somebody changed the limit since it was decided, or if alternative

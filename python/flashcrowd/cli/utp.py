@@ -13,11 +13,11 @@ from flashcrowd.cli.values import assignments
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.utp.config import configuration
 from flashcrowd.utp.endpoint import PORT, Endpoint, written
-from flashcrowd.utp.order import Order
 from flashcrowd.utp.sending import Sending
 from flashcrowd.utp.serving import Serving
 from flashcrowd.utp.stopping import attend
 from flashcrowd.utp.totals import compared
+from flashcrowd.utp.transfer_request import TransferRequest
 from flashcrowd.utp.voice import Voice
 
 app = App(
@@ -187,7 +187,7 @@ def send(
     Exit status: 0 everything arrived as it was sent; 1 it did not; 2 wrong use; 130 ended at once.
     """
     voice = Voice(json, json_stream)
-    order = Order.of(
+    order = TransferRequest.of(
         bytes=bytes,
         seconds=seconds,
         omit=omit,
@@ -236,7 +236,7 @@ def send(
     return max(sending.status for sending in done)
 
 
-def _verb(order: Order) -> str:
+def _verb(order: TransferRequest) -> str:
     if order.to_server and order.to_client:
         return "Sending to and receiving from"
     return "Sending to" if order.to_server else "Receiving from"

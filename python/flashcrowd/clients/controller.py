@@ -19,7 +19,7 @@ from flashcrowd.autolimit.probes import WAYS, Reflector, Sounder
 from flashcrowd.autolimit.probes.icmp import Icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS
 from flashcrowd.autolimit.session import Session, Status
-from flashcrowd.autolimit.turn import Order, Said
+from flashcrowd.autolimit.turn import LimitChange, Said
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.settings import Settings, Unmet
 
@@ -138,7 +138,7 @@ class _Noted(Session):
             self._least = rtt if self._least is None else min(rtt, self._least)
         super().on_answer(now, reflector, rtt)
 
-    def on_said(self, now: int, said: Said, order: Order | None = None) -> None:
+    def on_said(self, now: int, said: Said, order: LimitChange | None = None) -> None:
         """The client has answered."""
         super().on_said(now, said, order)
         reading = said.reading

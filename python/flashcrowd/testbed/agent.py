@@ -53,7 +53,7 @@ LEASE, STOP, LOG = "lease", "stop", "log"
 
 
 @dataclass(frozen=True)
-class Order:
+class NodeTask:
     """What a node is to do.
 
     Attributes:
@@ -203,8 +203,8 @@ def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
         )
 
 
-def _order() -> Order:
-    return Order(**json.loads(Path(ORDER).read_text(encoding="utf-8")))
+def _order() -> NodeTask:
+    return NodeTask(**json.loads(Path(ORDER).read_text(encoding="utf-8")))
 
 
 class _Lease:

@@ -31,7 +31,7 @@ from flashcrowd.study.progress import Lines, say, shown
 from flashcrowd.study.repeats import Until
 from flashcrowd.study.runner import folder_name
 from flashcrowd.testbed import agent
-from flashcrowd.testbed.agent import ANSWER, LEASE, ORDER, PARTS, STATE, STOP, Order, folder_of
+from flashcrowd.testbed.agent import ANSWER, LEASE, ORDER, PARTS, STATE, STOP, NodeTask, folder_of
 from flashcrowd.testbed.nodes import NAME, Answers, Nodes
 from flashcrowd.testbed.options import Options
 
@@ -345,7 +345,7 @@ class _Execution:
                     f"({said.line}): see `python` and `prepare` under [node]"
                 )
 
-    def _orders(self, study: str) -> dict[str, Order]:
+    def _orders(self, study: str) -> dict[str, NodeTask]:
         """What each node is to do."""
         orders = {}
         engine, words = self.deployment.engine, self.deployment.words
@@ -355,12 +355,12 @@ class _Execution:
             members = [f"{self.nodes.addresses[it]}:{port}" for it, port in ports.items()]
             secret = self.secret if members else ""
             here = [str(it) for it in shards]
-            orders[name] = Order(study, engine, here, words, members, secret=secret)
+            orders[name] = NodeTask(study, engine, here, words, members, secret=secret)
             for helper, port in ports.items():
-                orders[helper] = Order(study, engine, [], port=port, secret=secret)
+                orders[helper] = NodeTask(study, engine, [], port=port, secret=secret)
         return orders
 
-    def _pack(self, folder: Path, order: Order) -> None:
+    def _pack(self, folder: Path, order: NodeTask) -> None:
         parts = folder / PARTS
         parts.mkdir(parents=True)
         (folder / ORDER).write_text(json.dumps(asdict(order)), encoding="utf-8")

@@ -8,9 +8,9 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.utp import lines
-from flashcrowd.utp.order import Order
 from flashcrowd.utp.stopping import attend
 from flashcrowd.utp.totals import DIRECTIONS, Mark, broken, summary, totals
+from flashcrowd.utp.transfer_request import TransferRequest
 from flashcrowd.utp.voice import Voice
 
 
@@ -24,7 +24,12 @@ class Sending:
     """
 
     def __init__(
-        self, task: _core.UtpTransfer, transport: str, order: Order, voice: Voice, interval: float
+        self,
+        task: _core.UtpTransfer,
+        transport: str,
+        order: TransferRequest,
+        voice: Voice,
+        interval: float,
     ) -> None:
         self.task, self.transport, self.order, self.voice = task, transport, order, voice
         self.interval = interval

@@ -44,7 +44,7 @@ pub use handle::SessionHandle;
 pub use hello::{Amount, Direction};
 pub use serve::{Admission, Refusals, Server, Watch};
 pub use snapshot::Snapshot;
-pub use transfer::{Order, transfer};
+pub use transfer::{TransferRequest, transfer};
 
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 /// What is to be measured, seen from the end that calls.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct TransferRequest {
     /// The server.
     pub remote: SocketAddr,
     /// How much each stream carries.
@@ -34,10 +34,10 @@ pub struct Order {
     pub rate: Option<u64>,
 }
 
-impl Order {
+impl TransferRequest {
     /// One stream over uTP to the server, as fast as it goes.
-    pub fn new(remote: SocketAddr, amount: Amount, config: Arc<Config>) -> Order {
-        Order {
+    pub fn new(remote: SocketAddr, amount: Amount, config: Arc<Config>) -> TransferRequest {
+        TransferRequest {
             remote,
             amount,
             transport: Transport::Utp,
@@ -81,7 +81,10 @@ impl Order {
 /// [`Interrupted`](io::ErrorKind::Interrupted) if stopped before every stream was open;
 /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded), with its words, if the server refuses;
 /// [`InvalidData`](io::ErrorKind::InvalidData) if the other end is something else.
-pub async fn transfer(order: &Order, control: &SessionHandle) -> io::Result<Vec<StreamReport>> {
+pub async fn transfer(
+    order: &TransferRequest,
+    control: &SessionHandle,
+) -> io::Result<Vec<StreamReport>> {
     let socket = match order.transport {
         Transport::Utp => {
             let local: SocketAddr = if order.remote.is_ipv4() {
@@ -103,7 +106,7 @@ pub async fn transfer(order: &Order, control: &SessionHandle) -> io::Result<Vec<
 }
 
 async fn run(
-    order: &Order,
+    order: &TransferRequest,
     socket: Option<&Arc<Socket>>,
     control: &SessionHandle,
 ) -> io::Result<Vec<StreamReport>> {
@@ -137,7 +140,7 @@ async fn run(
 
 /// Every stream, open, and the server ready.
 async fn open_all(
-    order: &Order,
+    order: &TransferRequest,
     hellos: &[Hello],
     socket: Option<&Arc<Socket>>,
 ) -> io::Result<Vec<Arc<ActiveStream>>> {

@@ -165,7 +165,7 @@ impl Directory<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::order::Order;
+    use super::order::SortOrder;
     use super::*;
     use crate::Symlinks;
     use proptest::prelude::*;
@@ -201,7 +201,7 @@ mod tests {
             is_descending: bool,
         ) {
             let directory = tempfile::tempdir().unwrap();
-            let order = Order { by: By::ALL[by], is_descending };
+            let order = SortOrder { by: By::ALL[by], is_descending };
             let mut wanted: Vec<SortKey> = Vec::new();
             let long = (0..many).map(|at| format!("{at:04}{}", "&".repeat(at % 200)));
             for (at, name) in names.into_iter().chain(long).enumerate() {

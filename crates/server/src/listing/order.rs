@@ -35,22 +35,22 @@ impl By {
 
 /// By what entries are sorted, and which way. Directories come first either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct SortOrder {
     pub(crate) by: By,
     pub(crate) is_descending: bool,
 }
 
-impl Order {
+impl SortOrder {
     /// What a click on the head of a column asks for: its order, or the other way if it has that already.
-    pub(crate) fn clicked(self, by: By) -> Order {
+    pub(crate) fn clicked(self, by: By) -> SortOrder {
         let is_descending =
             if self.by == by { !self.is_descending } else { by.is_descending_at_first() };
-        Order { by, is_descending }
+        SortOrder { by, is_descending }
     }
 
     /// The query that asks for it; empty if no query does.
     pub(crate) fn query(self) -> String {
-        if self == Order::default() {
+        if self == SortOrder::default() {
             return String::new();
         }
         let way = if self.is_descending { "desc" } else { "asc" };
@@ -94,7 +94,7 @@ impl SortKey {
     }
 
     /// The size or the date by which it is where it is.
-    pub(crate) fn value(&self, order: Order) -> i64 {
+    pub(crate) fn value(&self, order: SortOrder) -> i64 {
         if order.is_descending { !self.value } else { self.value }
     }
 }
@@ -102,7 +102,7 @@ impl SortKey {
 /// What a query asks to see: an order, and the entry behind which the page begins. What it does not understand it leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    pub(crate) order: Order,
+    pub(crate) order: SortOrder,
     pub(crate) after: Option<SortKey>,
 }
 
@@ -114,7 +114,7 @@ impl View {
         };
         let by = value("sort").and_then(|word| By::ALL.into_iter().find(|by| by.word() == word));
         let by = by.unwrap_or_default();
-        let order = Order { by, is_descending: value("order") == Some("desc") };
+        let order = SortOrder { by, is_descending: value("order") == Some("desc") };
         let at = value("at").map_or(Some(0), |digits| digits.parse().ok());
         let after = value("after").zip(at).and_then(|(name, at)| {
             let (is_file, name) = name.strip_suffix('/').map_or((true, name), |name| (false, name));
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_second_click_turns_a_column_round() {
-        let by = |by, is_descending| Order { by, is_descending };
-        let mut order = Order::default();
+        let by = |by, is_descending| SortOrder { by, is_descending };
+        let mut order = SortOrder::default();
         for (column, expected) in [
             (By::Name, by(By::Name, true)),
             (By::Name, by(By::Name, false)),
@@ -172,7 +172,7 @@ mod tests {
             by in 0usize..3,
             is_descending: bool,
         ) {
-            let order = Order { by: By::ALL[by], is_descending };
+            let order = SortOrder { by: By::ALL[by], is_descending };
             let mut places: Vec<SortKey> = values
                 .iter()
                 .map(|(is_file, value, name)| order.place(*is_file, *value, name.clone().into()))

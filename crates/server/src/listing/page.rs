@@ -1,4 +1,4 @@
-use super::order::{By, Order, SortKey};
+use super::order::{By, SortKey, SortOrder};
 use super::target;
 use crate::amounts::scaled;
 use crate::clock::Civil;
@@ -39,7 +39,7 @@ impl Facts {
 }
 
 /// The head of a page, up to the head of its table.
-pub(super) fn head(path: &Path, order: Order) -> String {
+pub(super) fn head(path: &Path, order: SortOrder) -> String {
     let parts: Vec<String> = path.iter().map(|part| shown(part.as_encoded_bytes())).collect();
     let title = parts.last().map_or("/", String::as_str);
     let mut page = format!(
@@ -124,7 +124,7 @@ pub(super) fn whole(directories: usize, files: usize, bytes: u64) -> String {
 }
 
 /// The end of a page that shows a part, with links to the first page and to the next.
-pub(super) fn part(order: Order, is_first: bool, next: Option<&SortKey>) -> String {
+pub(super) fn part(order: SortOrder, is_first: bool, next: Option<&SortKey>) -> String {
     let mut links = Vec::new();
     let query = order.query();
     if !is_first {
@@ -205,10 +205,10 @@ mod tests {
     #[test]
     fn a_deep_path_has_a_short_headline() {
         let deep = "&/".repeat(2000);
-        let page = head(Path::new(&deep), Order::default());
+        let page = head(Path::new(&deep), SortOrder::default());
         assert!(page.len() < 6_000, "{}", page.len());
         assert!(page.contains("…/"));
         let long = format!("{0}/{0}", "&".repeat(255));
-        assert!(head(Path::new(&long), Order::default()).len() < 1 << 13);
+        assert!(head(Path::new(&long), SortOrder::default()).len() < 1 << 13);
     }
 }

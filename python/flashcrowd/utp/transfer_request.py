@@ -17,7 +17,7 @@ DEFAULT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Order:
+class TransferRequest:
     """How much is carried, which way, and how fast.
 
     Attributes:
@@ -47,7 +47,7 @@ class Order:
         parallel: int,
         reverse: bool,
         bidir: bool,
-    ) -> Order:
+    ) -> TransferRequest:
         """From the switches.
 
         Raises:
