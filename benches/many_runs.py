@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import flashcrowd
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
 from flashcrowd.engines import registry
 from flashcrowd.study import Study
 

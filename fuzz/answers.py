@@ -17,10 +17,10 @@ import sys
 import time
 from dataclasses import dataclass
 
-from flashcrowd.download.errors import Broken
-from flashcrowd.download.framing import End, body, framing
-from flashcrowd.download.head import read_head
-from flashcrowd.download.stream import Stream
+from flashcrowd.http.errors import Broken
+from flashcrowd.http.framing import End, body, framing
+from flashcrowd.http.head import read_head
+from flashcrowd.http.stream import Stream
 
 Read = tuple[bytes, bool] | None
 """The body, and whether it is proven to be whole; None for an error."""

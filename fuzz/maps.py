@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.gml_file import read_gml
 from flashcrowd.scenario.graph import Attributes, Graph
 from flashcrowd.scenario.graphml_file import read_graphml
-from flashcrowd.units import UnitError
 
 PATH = Path("map")
 NAMES = {

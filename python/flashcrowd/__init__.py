@@ -49,7 +49,7 @@ def run(
         EngineError: a run failed.
         KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
     """
-    from flashcrowd import extras
+    from flashcrowd.base import extras
 
     with extras.named():
         from flashcrowd.results import Results
@@ -65,7 +65,7 @@ def open(path: str | Path) -> Results:
         IncompleteResults: runs are missing; running the study again adds them.
         ResultsError: it is no results folder, or it is damaged.
     """
-    from flashcrowd import extras
+    from flashcrowd.base import extras
 
     with extras.named():
         from flashcrowd.results import Results

@@ -14,9 +14,9 @@ import signal
 import sys
 from contextlib import suppress
 
+from flashcrowd.base.terminal import guard
 from flashcrowd.cli import main
 from flashcrowd.cli.ending import open_streams
-from flashcrowd.terminal import guard
 
 
 class _NoPandas:

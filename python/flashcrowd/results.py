@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from flashcrowd import extras, store
+from flashcrowd import store
+from flashcrowd.base import extras
 from flashcrowd.store.errors import ResultsError
 from flashcrowd.store.html import amount, printed
 

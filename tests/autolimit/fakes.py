@@ -24,7 +24,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from flashcrowd.autolimit.deluge_rpc import ERROR, HEADER, RESPONSE, VERSION
+from flashcrowd.client_api.deluge_rpc import ERROR, HEADER, RESPONSE, VERSION
 
 UPLOADS = 5000
 """Bytes that a client uploads from reading to reading: enough to be limited."""

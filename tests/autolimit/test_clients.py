@@ -18,11 +18,11 @@ from tests.autolimit.fakes import (
     served,
 )
 
-from flashcrowd.autolimit import http
-from flashcrowd.autolimit.address import PORTS, Address
-from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
-from flashcrowd.autolimit.clients import CLIENTS, reach
-from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.client_api import http
+from flashcrowd.client_api.address import PORTS, Address
+from flashcrowd.client_api.client import Client, Gone, OwnLimits, Refused
+from flashcrowd.client_api.clients import CLIENTS, reach
+from flashcrowd.client_api.credentials import Credentials
 
 
 def reached(fake: Fake, password: str = "secret") -> Client:

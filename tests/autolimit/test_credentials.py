@@ -15,9 +15,9 @@ from tests.autolimit.fakes import FAKES, Fake, FakeTransmission, served
 from tests.autolimit.test_runs import PATIENCE, running
 
 from flashcrowd.autolimit import history
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Refused
-from flashcrowd.autolimit.credentials import VARIABLE, Credentials, find
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Refused
+from flashcrowd.client_api.credentials import VARIABLE, Credentials, find
 
 ADDRESS = Address.parse("transmission://me@localhost:9091")
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.autolimit.fakes import FakeDeluge, FakeTransmission, framed, served
 from tests.autolimit.test_garbage import only_looks
 
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Gone, Refused
-from flashcrowd.autolimit.credentials import Credentials
-from flashcrowd.autolimit.deluge import Deluge
-from flashcrowd.autolimit.deluge_rpc import HEADER, VERSION, DelugeRpc, Request
-from flashcrowd.autolimit.http import MOST_BYTES
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Gone, Refused
+from flashcrowd.client_api.credentials import Credentials
+from flashcrowd.client_api.deluge import Deluge
+from flashcrowd.client_api.deluge_rpc import HEADER, VERSION, DelugeRpc, Request
+from flashcrowd.client_api.http import MOST_BYTES
 
 rencode = pytest.importorskip("deluge_client.rencode", reason="no deluge-client")
 

@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.autolimit.fakes import FAKES, Fake, FakeDeluge, FakeQBittorrent, FakeTransmission
 
-from flashcrowd.autolimit import http
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Gone, Refused
-from flashcrowd.autolimit.clients import CLIENTS, reach
-from flashcrowd.autolimit.credentials import Credentials
-from flashcrowd.autolimit.deluge_rpc import ERROR, Rejected, Request
-from flashcrowd.autolimit.http import Answer
-from flashcrowd.autolimit.libtorrent import Libtorrent
 from flashcrowd.autolimit.memory import Volatile
 from flashcrowd.autolimit.orders import Orders
 from flashcrowd.autolimit.restore import Unsure, restore
 from flashcrowd.autolimit.session import Session
 from flashcrowd.autolimit.turn import turn
+from flashcrowd.client_api import http
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Gone, Refused
+from flashcrowd.client_api.clients import CLIENTS, reach
+from flashcrowd.client_api.credentials import Credentials
+from flashcrowd.client_api.deluge_rpc import ERROR, Rejected, Request
+from flashcrowd.client_api.http import Answer
+from flashcrowd.client_api.libtorrent import Libtorrent
 
 OVER_HTTP = [name for name in CLIENTS if name != FakeDeluge.scheme]
 SECOND = 10**9

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.autolimit import history, page
-from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.session import Status
 from flashcrowd.cli import main
+from flashcrowd.client_api.client import Refused
 from flashcrowd.store import ResultsError
 
 MS = 10**6

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 import pytest
 from tests.download.test_connection import accepting
 
-from flashcrowd.autolimit import http
-from flashcrowd.autolimit.client import Gone
-from flashcrowd.autolimit.http import Http
+from flashcrowd.client_api import http
+from flashcrowd.client_api.client import Gone
+from flashcrowd.client_api.http import Http
 from flashcrowd.clients import rpc
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.qbittorrent import QBittorrent

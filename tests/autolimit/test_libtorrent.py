@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.autolimit.libtorrent import Libtorrent, controlled
+from flashcrowd.autolimit.libtorrent import controlled
 from flashcrowd.autolimit.probes import Reflector
 from flashcrowd.autolimit.session import Status
+from flashcrowd.client_api.libtorrent import Libtorrent
 
 libtorrent = pytest.importorskip("libtorrent", reason="libtorrent is not installed")
 

@@ -11,7 +11,6 @@ import pytest
 from tests.autolimit.test_session import PLACE, World
 
 from flashcrowd.autolimit import route
-from flashcrowd.autolimit.client import OwnLimits, Reading, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import BACK_OFF_NS, WATCH_NS, Loop
 from flashcrowd.autolimit.memory import Memory
@@ -21,6 +20,7 @@ from flashcrowd.autolimit.relief import Relief
 from flashcrowd.autolimit.restore import restore
 from flashcrowd.autolimit.route import Route
 from flashcrowd.autolimit.session import GONE_NS, Session, Status
+from flashcrowd.client_api.client import OwnLimits, Reading, Refused
 
 SECOND = 10**9
 HOME = Route("192.0.2.7", frozenset({("eth0", "010200C0")}))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.autolimit.fakes import DELUGE, FAKES, Answer, Fake, FakeDeluge, FakeQBittorrent, served
 
-from flashcrowd.autolimit import http
-from flashcrowd.autolimit.credentials import VARIABLE
 from flashcrowd.cli import main
+from flashcrowd.client_api import http
+from flashcrowd.client_api.credentials import VARIABLE
 
 
 class Tried:

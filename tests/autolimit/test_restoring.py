@@ -21,7 +21,6 @@ from tests.autolimit.fakes import (
 from tests.autolimit.test_runs import running
 from tests.autolimit.test_session import SECOND, World
 
-from flashcrowd.autolimit.client import Gone, Refused, Setting
 from flashcrowd.autolimit.memory import Damaged, Memory, Volatile, folders
 from flashcrowd.autolimit.owner import Owner
 from flashcrowd.autolimit.restore import Unsure, restore
@@ -29,6 +28,7 @@ from flashcrowd.autolimit.run import _End
 from flashcrowd.autolimit.session import Session
 from flashcrowd.autolimit.turn import turn
 from flashcrowd.autolimit.voice import Voice
+from flashcrowd.client_api.client import Gone, Refused, Setting
 
 USER = 51200
 places = (f"qbittorrent://nas{os.getpid()}x{number}:8080" for number in count())

@@ -18,10 +18,10 @@ from typing import IO, Any
 import pytest
 from tests.autolimit.fakes import DELUGE, FAKES, Fake, FakeTransmission, served
 
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Client, Gone, Reading
-from flashcrowd.autolimit.clients import reach
-from flashcrowd.autolimit.credentials import VARIABLE, Credentials
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Client, Gone, Reading
+from flashcrowd.client_api.clients import reach
+from flashcrowd.client_api.credentials import VARIABLE, Credentials
 
 PATIENCE = 30
 AT_ONCE = ["--control", "unlimited", "--line", "up 1 Mbit/s"]

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashcrowd import _core
-from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.orders import Orders
 from flashcrowd.autolimit.restore import Unsure, restore
 from flashcrowd.autolimit.session import Session
 from flashcrowd.autolimit.turn import Said, turn
+from flashcrowd.client_api.client import Gone, OwnLimits, Reading, Refused, Setting
 
 SECOND = 10**9
 PLACE = f"world of {os.getpid()}"

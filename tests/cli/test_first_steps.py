@@ -10,17 +10,17 @@ from typing import Any, get_args
 import pytest
 
 from flashcrowd import _core
-from flashcrowd.catalogue import KINDS
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.metrics import METRICS, Metric
 from flashcrowd.cli import main
 from flashcrowd.engines.registry import ENGINES
-from flashcrowd.errors import StudyError
-from flashcrowd.metrics import METRICS, Metric
 from flashcrowd.scenario import LINES, Measures, paths, shipped
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.queue import DISCIPLINES
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.study import Study
 from flashcrowd.study.brief import brief
+from flashcrowd.study.catalogue import KINDS
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, every_key, find
 from flashcrowd.study.template import TEMPLATES, names

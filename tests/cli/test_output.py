@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from flashcrowd.base.need import Need
+from flashcrowd.cli import main
 from flashcrowd.cli.run import _warn
-from flashcrowd.need import Need
 from flashcrowd.scenario.check import TOO_BIG
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines, _bar, shown
@@ -180,7 +181,7 @@ def test_what_takes_days_is_told_before_it_begins(monkeypatch: pytest.MonkeyPatc
     page = Path(__file__).parents[2] / "docs" / "too-big.md"
     assert page.read_text().startswith(f"# {title}")
     terminal = Console(file=io.StringIO(), force_terminal=True)
-    monkeypatch.setattr("flashcrowd.terminal.console", lambda **_: terminal)
+    monkeypatch.setattr("flashcrowd.base.terminal.console", lambda **_: terminal)
     told.clear()
     with shown("A shard", 16, 33, True, Lines(need, tell=told.append)):
         assert [line.partition(". ")[0] for line in told] == ["warning: this will take about 8.5 d"]
@@ -227,3 +228,10 @@ def test_runs_that_are_invalid_for_one_reason_are_one_warning(
     )
     assert second == "warning: 1 of 14 emulation runs failed: no port (run 12)"
     assert "--jobs" in remedy
+
+
+def test_a_missing_key_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    arrivals = 'workloads.swarm.populations.leechers.arrivals={kind = "poisson"}'
+    with pytest.raises(SystemExit):
+        main(["check", str(STUDIES / "many-leechers.toml"), "--set", arrivals])
+    assert "as in gap = " in capsys.readouterr().err

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from flashcrowd import cli, signals
+from flashcrowd import cli
+from flashcrowd.base import signals
 
 PROGRAM = """
 import atexit, builtins, os, sys
@@ -90,7 +91,13 @@ runpy.run_module("flashcrowd", run_name="__main__", alter_sys=True)
     [
         *(
             (module, ["--help"])
-            for module in ("flashcrowd.cli", "cyclopts", "attrs", "attr", "flashcrowd.terminal")
+            for module in (
+                "flashcrowd.cli",
+                "cyclopts",
+                "attrs",
+                "attr",
+                "flashcrowd.base.terminal",
+            )
         ),
         *(
             (module, ["check", "nothing.toml"])

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from flashcrowd import cli
-from flashcrowd.errors import limit, why
-from flashcrowd.signals import how_it_ended
+from flashcrowd.base.errors import limit, why
+from flashcrowd.base.signals import how_it_ended
 
 
 @pytest.mark.parametrize(

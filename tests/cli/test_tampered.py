@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.runner import small
 
+from flashcrowd.base.errors import is_plain
 from flashcrowd.cli import main
-from flashcrowd.errors import is_plain
 from flashcrowd.store import digests, schema
 
 BAD = "\x1b]0;owned\x07\x1b[2J"

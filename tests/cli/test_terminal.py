@@ -19,9 +19,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd import terminal
+from flashcrowd.base import terminal
+from flashcrowd.base.errors import Problem, StudyError, is_plain
 from flashcrowd.cli import main
-from flashcrowd.errors import Problem, StudyError, is_plain
 
 BAD = "\x1b]0;owned\x07\x1b[2J\x9b2J\r\x08\u202e\x00"
 

@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
+from flashcrowd.base import stopping
+from flashcrowd.base.endpoint import PORT, Endpoint
+from flashcrowd.base.errors import StudyError
 from flashcrowd.cli import main
-from flashcrowd.errors import StudyError
-from flashcrowd.utp import lines, stopping
+from flashcrowd.utp import lines
 from flashcrowd.utp.config import configuration
-from flashcrowd.utp.endpoint import PORT, Endpoint
 
 FLASHCROWD = [sys.executable, "-m", "flashcrowd", "utp"]
 PATIENCE = 120

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from flashcrowd import toml_text
+from flashcrowd.base import toml_text
+from flashcrowd.base.errors import StudyError
 from flashcrowd.cli import main
 from flashcrowd.cli.values import assignment, assignments
-from flashcrowd.errors import StudyError
 from flashcrowd.study.read import parse_document
 
 

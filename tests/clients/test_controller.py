@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.clients.testbed import go_on, loopback, needs, plan, until
 
-from flashcrowd.autolimit.libtorrent import Libtorrent as Interface
+from flashcrowd.client_api.libtorrent import Libtorrent as Interface
 from flashcrowd.clients import ClientFailed, Swarm, tables
 from flashcrowd.clients.libtorrent import Libtorrent
 

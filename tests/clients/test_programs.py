@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.autolimit import http
+from flashcrowd.client_api import http
 from flashcrowd.clients import (
     PROGRAMS,
     ClientFailed,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.autolimit import http
+from flashcrowd.client_api import http
 from flashcrowd.clients import rpc
 from flashcrowd.clients.rpc import RpcError, Scgi
 

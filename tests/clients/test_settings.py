@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from tests.clients import testbed
 
 from flashcrowd import _core
+from flashcrowd.base.units import Size, Span
 from flashcrowd.clients import (
     PROGRAMS,
     HostSandbox,
@@ -28,7 +29,6 @@ from flashcrowd.scenario.mirror import kind_of
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.study import Study
 from flashcrowd.study.counterparts import counterparts
-from flashcrowd.units import Size, Span
 
 MADE = torrent.Torrent(Path("file"), Path("file.torrent"), 1, 1, b"", (), "")
 

@@ -15,10 +15,10 @@ from tests.cluster.test_lost import ended, execution
 from tests.cluster.test_pool import calm, campaign, pool
 from tests.runner.bytes import tables
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import crew as crews
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster import task as tasks
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.memory import nothing
 from flashcrowd.engines import EngineError
 from flashcrowd.engines.simulation import Simulator

@@ -12,8 +12,8 @@ from tests.cluster.crew import answers, under_way
 from tests.runner.bytes import tables
 from tests.runner.test_command import command, done, wait_for_runs
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import executor
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.executor import Executor
 
 

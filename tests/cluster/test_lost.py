@@ -13,10 +13,10 @@ from distributed import Client, LocalCluster
 from distributed.scheduler import KilledWorker
 from tests.cluster.test_pool import campaign, jobs_of
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import executor
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster.crew import Crew
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.executor import Executor
 from flashcrowd.cluster.groups import Groups
 from flashcrowd.cluster.local import ANY_PORT

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster.memory import Room, Worker, at_once, nothing, shared
 
 GB = 10**9

@@ -14,11 +14,11 @@ from distributed import Client
 from tests.cluster.crew import answers, processing, under_way
 from tests.runner.bytes import tables
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.need import Need
 from flashcrowd.cluster.pool import Dask
 from flashcrowd.engines import EngineFault
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.need import Need
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct
 from flashcrowd.study.runner import prepare

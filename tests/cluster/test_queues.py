@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.cluster.queues import Options, cluster
 

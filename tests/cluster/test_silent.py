@@ -19,10 +19,10 @@ from dask import config
 from distributed import Client, LocalCluster
 from tests.cluster.test_pool import campaign, jobs_of, pool
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import crew as crews
 from flashcrowd.cluster import executor
 from flashcrowd.cluster import pool as pools
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.local import ANY_PORT
 from flashcrowd.engines.simulation import Simulator
 

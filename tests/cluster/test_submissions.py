@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.cluster.test_queues import SLURM
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import submissions
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.cluster.submissions import Submissions, words
 

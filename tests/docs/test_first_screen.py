@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.clients import CLIENTS
 from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.restore import in_words
 from flashcrowd.autolimit.session import Status
 from flashcrowd.autolimit.voice import line
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.clients import CLIENTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "keep-downloads-alive.md"
 SCREEN = 30

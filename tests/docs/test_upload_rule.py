@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd.base.units import Rate
 from flashcrowd.scenario import Queue
 from flashcrowd.scenario.line import line_values
-from flashcrowd.units import Rate
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "questions" / "upload-limit.md"

@@ -16,8 +16,8 @@ from tests.docs.voice import Passage, markdown, plain
 
 import flashcrowd
 from flashcrowd.cli import app
+from flashcrowd.drawing.blocks import Block, Cell, Facts, Figure, Playback, Table, Text
 from flashcrowd.report import study_page
-from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Playback, Table, Text
 from flashcrowd.study import Study
 from flashcrowd.study.template import study_text
 

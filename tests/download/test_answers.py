@@ -7,10 +7,10 @@ from fuzz.answers import WRONG, answer, check, judge, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.download.errors import Broken
-from flashcrowd.download.framing import End, Framing, body, framing
-from flashcrowd.download.head import read_head
-from flashcrowd.download.stream import Stream
+from flashcrowd.http.errors import Broken
+from flashcrowd.http.framing import End, Framing, body, framing
+from flashcrowd.http.head import read_head
+from flashcrowd.http.stream import Stream
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -71,8 +71,9 @@ def test_a_line_that_is_no_field_is_named(line, before):
 @pytest.mark.parametrize(
     ("long", "lines", "said"),
     [
-        (60_000, 1, ""), (66_000, 1, "a line of more than 65.5 kB"),
-        (60_000, 4, ""), (60_000, 5, "head has more than 262 kB"), (1000, 400, "more than 262 kB"),
+        (60_000, 1, ""), (66_000, 1, "a line of more than 64 KiB"),
+        (60_000, 4, ""), (60_000, 5, "head has more than 256 KiB"),
+        (1000, 400, "more than 256 KiB"),
     ],
 )  # fmt: skip
 def test_heads_are_bounded_by_line_and_in_all(long, lines, said):
@@ -216,7 +217,7 @@ def test_http_1_0_has_no_transfer_codings():
         (b"3\r\nabcd\r\n0\r\n\r\n", "longer than it says"),
         (b"3\r\nabc\n0\r\n\r\n", "longer than it says"),
         (b"3\r\nabc\r\n0\r\nno field\r\n\r\n", "no field: 'no field'"),
-        (b"3\r\nabc\r\n0\r\n" + b"a: b\r\n" * 50000, "more than 262 kB"),
+        (b"3\r\nabc\r\n0\r\n" + b"a: b\r\n" * 50000, "more than 256 KiB"),
         (b"3\r\nabc\r\n", "broke off"),
     ],
 )

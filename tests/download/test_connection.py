@@ -16,7 +16,7 @@ from tests.download.test_download import Call
 
 import flashcrowd
 from flashcrowd.download import FetchError, Unusable
-from flashcrowd.download.nested import Nested
+from flashcrowd.http.nested import Nested
 
 DATA = content(10_000)
 HEAD = b"HTTP/1.1 200 OK\r\n"

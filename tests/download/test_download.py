@@ -20,10 +20,10 @@ from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
 import flashcrowd
 from flashcrowd.download import Fetched, FetchError, Unusable, asking
 from flashcrowd.download.download import Download
-from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part, Source
 from flashcrowd.download.site import Site
 from flashcrowd.download.wish import Wish
+from flashcrowd.http.fields import Validator
 
 DATA = content(20 * BLOCK + 777)
 

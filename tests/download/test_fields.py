@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.download.servers import BLOCK, content, digests
 
-from flashcrowd.download import fields, part
+from flashcrowd.download import part
 from flashcrowd.download.digests import Digests, NotUsable
-from flashcrowd.download.fields import ContentRange, Validator
 from flashcrowd.download.patience import LONGEST_S, Patience
+from flashcrowd.http import fields
+from flashcrowd.http.fields import ContentRange, Validator
 
 TEXT = st.text(st.characters(max_codepoint=255), max_size=60)
 

@@ -86,9 +86,9 @@ def test_any_bytes_end_in_an_error_or_a_file(tmp_path, answers, status):
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", "broke off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "broke off"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc", "length that is none"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50000 + b"\r\n", "head has more than 262 kB"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70000 + b"\r\n\r\n", "a line of more than 65.5 kB"),
-        (b"HTTP/1.1 103 x\r\n\r\n" * 20000, "head has more than 262 kB"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50000 + b"\r\n", "head has more than 256 KiB"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70000 + b"\r\n\r\n", "a line of more than 64 KiB"),
+        (b"HTTP/1.1 103 x\r\n\r\n" * 20000, "head has more than 256 KiB"),
         (b"SSH-2.0-OpenSSH\r\n", "does not speak HTTP/1: 'SSH-2.0-OpenSSH'"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.download.multipart import MOST_HEAD, ByteRanges, Malformed
+from flashcrowd.http.multipart import MOST_HEAD, ByteRanges, Malformed
 
 BOUNDARY = b"fc-6c1d"
 

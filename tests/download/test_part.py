@@ -11,8 +11,8 @@ import pytest
 
 from flashcrowd.download import Unusable
 from flashcrowd.download import part as parts
-from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part, Source
+from flashcrowd.http.fields import Validator
 
 LENGTH = 4000
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.download.ranges import Ranges
+from flashcrowd.http.ranges import Ranges
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 40), st.integers(0, 40)), max_size=30)
 

@@ -17,10 +17,10 @@ from tests.download.servers import DATE, content
 
 from flashcrowd.download import FetchError
 from flashcrowd.download.download import Download
-from flashcrowd.download.head import read_head
 from flashcrowd.download.site import Answer
-from flashcrowd.download.stream import Stream
 from flashcrowd.download.wish import Wish
+from flashcrowd.http.head import read_head
+from flashcrowd.http.stream import Stream
 
 LATER = "Sun, 22 Nov 2020 10:00:00 GMT"
 NOW = "Mon, 23 Nov 2020 10:00:00 GMT"

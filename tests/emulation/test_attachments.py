@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
 from flashcrowd.emulation.joined import LABS
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.self_test import failures

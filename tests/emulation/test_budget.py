@@ -7,12 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
+from flashcrowd.base.errors import Cancelled
+from flashcrowd.base.need import Need
 from flashcrowd.emulation import budget, processors
 from flashcrowd.emulation.budget import share, steered
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.emulation.processors import WINDOW_S, Processors
-from flashcrowd.errors import Cancelled
-from flashcrowd.need import Need
 
 
 class Machine:

@@ -10,7 +10,7 @@ from tests.clients.testbed import needs
 
 import flashcrowd
 from flashcrowd.store import open as open_results
-from flashcrowd.traps import emulated, seen, trap
+from flashcrowd.traps import emulated, observed_run, trap
 
 END = "34 s"
 FROM_S, TO_S = 20.0, 34.0
@@ -38,7 +38,7 @@ def test_with_autolimit_beside_qbittorrent_a_bystander_waits_less(tmp_path: Path
     if any(run["outcome"] == "invalid" for run in runs):
         pytest.skip(f"this machine was late: {[run['reason'] for run in runs]}")
     cut = dataclasses.replace(usual, document=document)
-    free, controlled = (of[0] for of in seen.read(cut, results).values())
+    free, controlled = (of[0] for of in observed_run.read(cut, results).values())
     most = usual.most.bps
     assert free.mean(free.up, FROM_S, TO_S) > 0.6 * most
     assert 0 < controlled.mean(controlled.up, FROM_S, TO_S) < free.mean(free.up, FROM_S, TO_S)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from flashcrowd import _core
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
+from flashcrowd.base.errors import EngineError
 from flashcrowd.emulation import idle_poll
 from flashcrowd.emulation.idle_poll import polling
-from flashcrowd.errors import EngineError
 
 pytestmark = pytest.mark.skipif(
     not _core.polls_idle(), reason="this machine limits the time of processors: nothing polls"

@@ -35,11 +35,11 @@ from tests.emulation.left_behind import (
 from tests.emulation.on_the_wire import OfTheLab
 
 import flashcrowd
+from flashcrowd.drawing.blocks import Text
 from flashcrowd.emulation import launch, stack
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.engines import emulation
 from flashcrowd.report import emulated
-from flashcrowd.report.blocks import Text
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
-from flashcrowd.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.study import Study
 from flashcrowd.traps import trap
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.extras import EXTRAS, remedy, requirements
+from flashcrowd.base.extras import EXTRAS, remedy, requirements
 
 ROOT = Path(__file__).parents[2]
 STUDY = str(ROOT / "studies" / "dumbbell.toml")
@@ -114,7 +114,7 @@ def test_the_command_installs_into_the_environment_that_lacks_it(tmp_path, monke
     monkeypatch.setattr(sys, "prefix", str(here))
     monkeypatch.setattr(sys, "executable", str(here / "bin" / "python"))
     with monkeypatch.context() as without:
-        without.setattr("flashcrowd.extras.find_spec", lambda name: None)
+        without.setattr("flashcrowd.base.extras.find_spec", lambda name: None)
         assert said() == f"uv pip install --python '{here}'"
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "pip.py").write_text("")

@@ -49,5 +49,5 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     assert "abi3" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.startswith("flashcrowd/report/templates/") for name in names)
+    assert any(name.startswith("flashcrowd/drawing/templates/") for name in names)
     assert any(name.startswith("flashcrowd/scenario/data/") for name in names)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from flashcrowd.base.units import Size
 from flashcrowd.emulation import requirements
 from flashcrowd.engines import loopback
 from flashcrowd.papers import campaign, paper, reproduce
@@ -17,7 +18,6 @@ from flashcrowd.papers.circus2004.others import about_circus, instead
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.verdict import Finding, Verdict
-from flashcrowd.units import Size
 
 CIRCUS = paper.load("circus2004")
 YES, NO = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED

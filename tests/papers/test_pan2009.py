@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from flashcrowd.base.units import Rate
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.pan2009 import JUDGES, quantities
 from flashcrowd.papers.pan2009.words import LINES, described, limiter, stretch
 from flashcrowd.papers.verdict import Finding, Verdict
-from flashcrowd.units import Rate
 
 PAN = paper.load("pan2009")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from flashcrowd.drawing.blocks import Table, Text
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, windows
@@ -20,7 +21,6 @@ from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.judges import JUDGES
 from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
 from flashcrowd.papers.verdict import Finding, Verdict
-from flashcrowd.report.blocks import Table, Text
 
 TESTA = paper.load("testa2011")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN

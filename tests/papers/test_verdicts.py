@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.cli import reproduce as command
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.papers import Reproduction, paper, paper_page, verdict
 from flashcrowd.papers.claim import Claim, Judged, judge
 from flashcrowd.papers.evidence import Evidence
@@ -12,7 +13,6 @@ from flashcrowd.papers.judges import GENERIC
 from flashcrowd.papers.paper import Item
 from flashcrowd.papers.rao2010 import JUDGES
 from flashcrowd.papers.verdict import Finding, Verdict
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.statistics import Estimate
 
 Make = Callable[..., Evidence]

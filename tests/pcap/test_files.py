@@ -13,9 +13,9 @@ import pytest
 
 import flashcrowd
 from flashcrowd import cli, pcap
+from flashcrowd.base.errors import StudyError
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.errors import StudyError
 from flashcrowd.pcap import blocks
 from flashcrowd.store import Results, digests
 from flashcrowd.study import Study

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.plan.test_lower import SWARM, S
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.engines import plans
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.plan import Plan, lower
 from flashcrowd.scenario import Scenario
 from flashcrowd.study import Study

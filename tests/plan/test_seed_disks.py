@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import flashcrowd
+from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli import main
 from flashcrowd.emulation import requirements
-from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
 from flashcrowd.study import Study

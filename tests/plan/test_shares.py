@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashcrowd import _core
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.members import dealt, members
 from flashcrowd.scenario.swarm import Population

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.scenario.test_graph_file import GML, graphml
 
 from flashcrowd import _core
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.topology import Topology
 from flashcrowd.study import Study

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from flashcrowd.base.errors import StudyError
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.errors import StudyError
 from flashcrowd.plan import lower
 from flashcrowd.plan.plan import Plan
 from flashcrowd.study import Study

@@ -14,7 +14,7 @@ from tests.playground.conftest import Node
 from tests.playground.test_scenes import NAMES, Scenes, places_of
 
 from flashcrowd import _core
-from flashcrowd.metrics import parse
+from flashcrowd.base.metrics import parse
 from flashcrowd.report import measures
 from flashcrowd.report.points import points_of
 from flashcrowd.study import Study, runner

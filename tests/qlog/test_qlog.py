@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.drawing.style import INK
 from flashcrowd.qlog import write
 from flashcrowd.qlog.acknowledged import Acknowledged, ranges
 from flashcrowd.report.charts.connections import over_time
 from flashcrowd.report.points import read
-from flashcrowd.report.style import INK
 from flashcrowd.store.schema import ENGINE_TABLES
 from flashcrowd.study import Study
 

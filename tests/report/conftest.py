@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flashcrowd.report.canvas import Canvas
+from flashcrowd.drawing.canvas import Canvas
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from flashcrowd.metrics import parse
+from flashcrowd.base.metrics import parse
 from flashcrowd.report import answer, headline, measures, points
 from flashcrowd.report.baseline import baseline
 from flashcrowd.report.finding import between, finding

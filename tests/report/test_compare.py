@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 from tests.runner.fake import FakeEngine, campaign
 
-from flashcrowd.report import compare_match, compare_page, page
-from flashcrowd.report.blocks import Page
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Page
+from flashcrowd.report import compare_match, compare_page
 from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
 from flashcrowd.store import digests, schema, verified
 from flashcrowd.store.binding import Binding

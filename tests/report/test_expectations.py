@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from flashcrowd.drawing.blocks import Table
 from flashcrowd.report import expectations, study_page
-from flashcrowd.report.blocks import Table
 from flashcrowd.report.expectations import Judged, judge, overall
 
 # Download times of the synthetic crowd: about 516 s, 10 % more for each second of round-trip time.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.report import listings
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.points import Points, points_of
 
 

@@ -20,11 +20,11 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import flashcrowd
-from flashcrowd import catalogue
-from flashcrowd.report import measures, page, study_page, style
+from flashcrowd.drawing import page, style
+from flashcrowd.drawing.blocks import Cell, Figure, Page, Section, Table, Text
+from flashcrowd.drawing.canvas import canvas, from_zero
+from flashcrowd.report import measures, study_page
 from flashcrowd.report.arrange import layout
-from flashcrowd.report.blocks import Cell, Figure, Page, Section, Table, Text
-from flashcrowd.report.canvas import canvas, from_zero
 from flashcrowd.report.charts import pings
 from flashcrowd.report.charts.means import means
 from flashcrowd.report.charts.names import called
@@ -32,7 +32,7 @@ from flashcrowd.report.instants import Instant
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import read
 from flashcrowd.report.study_page import write
-from flashcrowd.study import Study
+from flashcrowd.study import Study, catalogue
 
 Swarm = Callable[..., Any]
 

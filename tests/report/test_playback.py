@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flashcrowd.report import page, piece_map, playback
-from flashcrowd.report.blocks import Page, Playback, Section
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Page, Playback, Section
+from flashcrowd.report import piece_map, playback
 from flashcrowd.report.points import Points, read
 from flashcrowd.report.source import Source
 

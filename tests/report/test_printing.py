@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from flashcrowd.base.units import UnitError
 from flashcrowd.cli.report import report
-from flashcrowd.report import estimates, printing
+from flashcrowd.drawing import printing
+from flashcrowd.report import estimates
 from flashcrowd.report.study_page import write
-from flashcrowd.units import UnitError
 
 Swarm = Callable[..., Any]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
 from flashcrowd.report import sequential, statistics
 
 STUDIES = 2000

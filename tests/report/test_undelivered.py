@@ -107,7 +107,7 @@ SHARES = {"web": "unfinished pages", "ping": "unanswered pings", "call": "call l
 def test_shares_of_what_failed_are_known(name: str, tmp_path: Path) -> None:
     results = ran(study(name), tmp_path)
     points = points_of(results)
-    for measure in measures.named(results, flashcrowd.metrics.parse(SHARES[name])):
+    for measure in measures.named(results, flashcrowd.base.metrics.parse(SHARES[name])):
         found = measure.at(points.points[1])
         assert found is not None
         assert (found.mean, found.n) == (100.0, 3)
@@ -170,7 +170,7 @@ def test_a_flow_that_was_stopped_before_its_end_has_no_time(tmp_path: Path) -> N
         assert (row["duration_s"] is None) == (row["bytes"] < 4_000_000)
     cut = {row["run"] for row in rows if row["duration_s"] is None}
     assert cut
-    (measure,) = measures.named(results, flashcrowd.metrics.parse("transfer time")) or [None]
+    (measure,) = measures.named(results, flashcrowd.base.metrics.parse("transfer time")) or [None]
     if measure is not None:
         assert not cut & set(measure.of_run)
     assert all(each.outcome != "kept" for each in expectations.judge(results))
@@ -253,7 +253,7 @@ def test_a_network_that_dies_is_not_called_faster(name: str, tmp_path: Path) -> 
         change = found.change(decisive, dead)
         assert change is None or change.mean > 0
     said = " ".join(answer.sentences(found, points))
-    lost = flashcrowd.metrics.metric(found.measures[0].metric).lost
+    lost = flashcrowd.base.metrics.metric(found.measures[0].metric).lost
     share = lacking.share(found.measures[0], dead)
     assert f"leaves out {lost}: {share} with {axis_words.point(points, dead)}" in said
     assert "shorter" not in said

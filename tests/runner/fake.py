@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
+from flashcrowd.base.need import Need
 from flashcrowd.engines import Cancelled, EngineFault
-from flashcrowd.need import Need
 from flashcrowd.plan.digest import digest
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Engine, Manifest, Point, Run

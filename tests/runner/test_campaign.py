@@ -16,7 +16,7 @@ import pytest
 from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, campaign
 
-from flashcrowd import signals
+from flashcrowd.base import signals
 from flashcrowd.cli.ending import stopped, terminable
 from flashcrowd.engines import EngineFault
 from flashcrowd.store import ResultsDiffer, ResultsError

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from fuzz.maps import WRONG, check, gml, graphml
 
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.gml_file import read_gml
 from flashcrowd.scenario.graphml_file import read_graphml
-from flashcrowd.units import UnitError
 
 
 @pytest.mark.parametrize("seed", range(4))

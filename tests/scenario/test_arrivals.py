@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import Span, UnitError
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.arrivals import Arrivals, Rates, Times
 from flashcrowd.scenario.files import Files
 from flashcrowd.study import Study
 from flashcrowd.study.schema import study_schema
-from flashcrowd.units import Span, UnitError
 
 ARRIVALS: TypeAdapter[Any] = TypeAdapter(Arrivals)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError, warning
+from flashcrowd.base.errors import StudyError, warning
 from flashcrowd.study import Study
 from flashcrowd.study.brief import brief
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.errors import StudyError, is_plain
+from flashcrowd.base.errors import StudyError, is_plain
+from flashcrowd.base.units import Rate, Share, Span, UnitError
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.graph import MOST_ELEMENTS, MOST_NODES
 from flashcrowd.scenario.graph_file import read_map
 from flashcrowd.scenario.topology import FIBRE_KM_PER_S, Topology, great_circle_km
 from flashcrowd.study import Study
-from flashcrowd.units import Rate, Share, Span, UnitError
 
 SPACE = 'xmlns="http://graphml.graphdrawing.org/xmlns"'
 

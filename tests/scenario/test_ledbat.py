@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.study import Study
 
 DOCUMENT: dict[str, Any] = {

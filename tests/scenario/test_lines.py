@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.line import uplink
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import UnitError
 from flashcrowd.cli import main
-from flashcrowd.errors import StudyError
+from flashcrowd.client_api.client import Refused
 from flashcrowd.scenario.line import LINES, Access, Line, line_values
 from flashcrowd.study import Study
 from flashcrowd.study.template import study_text
-from flashcrowd.units import UnitError
 
 ACCESS: TypeAdapter[Line | None] = TypeAdapter(Access)
 SAME = ["5/50 Mbit/s", "5 / 50 Mbit/s", " 5/50Mbit/s", "up 5 Mbit/s, down 50 Mbit/s"]

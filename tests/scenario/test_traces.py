@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.capacity import Capacity
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace import Trace
 from flashcrowd.scenario.trace_file import read_capacity, shipped
 from flashcrowd.study import Study
-from flashcrowd.units import UnitError
 
 HEADER = "time [s],rate [Mbit/s]\n"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashcrowd.base.units import Quantity, Rate, Share, Size, Span, UnitError
 from flashcrowd.scenario import Delay, Framing, Queue
-from flashcrowd.units import Quantity, Rate, Share, Size, Span, UnitError
 
 KINDS = [Span, Rate, Size, Share]
 

@@ -14,10 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 from tests.runner.fake import FakeEngine, campaign
 
-from flashcrowd import folder_files
-from flashcrowd.report import page
-from flashcrowd.report.blocks import Page
-from flashcrowd.store import DamagedResults, ResultsError, atomic, batch, digests, schema, verified
+from flashcrowd.base import folder_files
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Page
+from flashcrowd.store import (
+    DamagedResults,
+    ResultsError,
+    atomic,
+    batch,
+    digests,
+    page_folder,
+    schema,
+    verified,
+)
 from flashcrowd.store import open as open_results
 from flashcrowd.store.merge import merge
 from flashcrowd.study.campaign import conduct
@@ -197,9 +206,9 @@ def test_a_report_is_written_into_its_folder_alone(name: str, folder: Path, outs
     made = Page(title="t", lead="", sections=[])
     if name == "figures":
         with pytest.raises(ResultsError, match="is no folder but a link"):
-            page.save(made, folder)
+            page_folder.save(page.html(made), page.figures(made), folder)
     else:  # a file takes its place whole: the link goes, and not what it leads to
-        page.save(made, folder)
+        page_folder.save(page.html(made), page.figures(made), folder)
         assert not (folder / name).is_symlink()
 
 

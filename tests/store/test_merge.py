@@ -7,8 +7,8 @@ import pytest
 from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, campaign
 
+from flashcrowd.base.looks import Looks
 from flashcrowd.cli import main
-from flashcrowd.looks import Looks
 from flashcrowd.store import IncompleteResults, ResultsDiffer, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.merge import merge

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.study import mistakes
 
 from flashcrowd import _core
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.scenario import paths
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document

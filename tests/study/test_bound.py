@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashcrowd.amounts import duration
+from flashcrowd.base.amounts import duration
 from flashcrowd.cli import bound_text, main
 from flashcrowd.cli.bound_text import numbered
 from flashcrowd.engines.simulation import Simulator

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd.base.need import Need
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.need import Need
 from flashcrowd.study import Study
 from flashcrowd.study.calibration import _spread, calibrated, of_here
 from flashcrowd.study.need import PROCESS_BYTES, StudyNeed, study_need

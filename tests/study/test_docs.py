@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError
-from flashcrowd.metrics import METRICS
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.metrics import METRICS
 from flashcrowd.scenario import LINES
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace_file import read_capacity

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
 from flashcrowd.study import Study
 
 SMALL: dict[str, Any] = {

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from flashcrowd import metrics
-from flashcrowd.errors import StudyError
+from flashcrowd.base import metrics
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import UnitError
 from flashcrowd.study import Study
-from flashcrowd.units import UnitError
 
 STUDY = Path(__file__).parents[2] / "studies" / "background-transfer.toml"
 

@@ -1,7 +1,7 @@
 """What was made is kept by its tables, and within bounds."""
 
-from flashcrowd import kept as module
-from flashcrowd.kept import Kept, as_json
+from flashcrowd.base import kept as module
+from flashcrowd.base.kept import Kept, as_json
 
 
 def test_the_same_tables_are_met_once_and_equal_ones_anew():

@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 from tests.study import mistakes
 
-from flashcrowd import catalogue
+from flashcrowd.base.errors import PlanRejected, Problem, StudyError, is_plain
 from flashcrowd.cli import options
 from flashcrowd.engines import refusal
-from flashcrowd.errors import PlanRejected, Problem, StudyError, is_plain
 from flashcrowd.plan.plan import Plan
-from flashcrowd.study import Study, toml
+from flashcrowd.study import Study, catalogue, toml
 from flashcrowd.study.read import parse_document
 
 

@@ -8,11 +8,11 @@ import pytest
 from tests.runner.fake import FakeEngine
 
 import flashcrowd
-from flashcrowd.amounts import duration
+from flashcrowd.base.amounts import duration
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.need import Need
 from flashcrowd.cli import main
 from flashcrowd.engines import PlanRejected, registry
-from flashcrowd.errors import StudyError
-from flashcrowd.need import Need
 from flashcrowd.study import Study, need
 from flashcrowd.study.need import StudyNeed, problem, size
 

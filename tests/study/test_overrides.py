@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.study import mistakes
 
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import Rate, Span
 from flashcrowd.cli.options import load
-from flashcrowd.errors import StudyError
 from flashcrowd.scenario import paths
 from flashcrowd.study import Study
-from flashcrowd.units import Rate, Span
 
 DOCUMENT: dict[str, Any] = {
     "format": 1,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.study import mistakes
 
-from flashcrowd.errors import Problem, StudyError
+from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.plan import lower
 from flashcrowd.scenario import distribution, paths
 from flashcrowd.scenario.problems import problems_of

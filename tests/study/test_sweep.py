@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from flashcrowd.errors import StudyError
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.units import Share, Span
 from flashcrowd.scenario import Bernoulli
 from flashcrowd.study import Study, seed_of
-from flashcrowd.units import Share, Span
 
 BASE: dict[str, Any] = {
     "format": 1,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flashcrowd import toml_text
+from flashcrowd.base import toml_text
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
 from flashcrowd.study.bound import Lines, bound, bounds

@@ -12,9 +12,9 @@ import pytest
 from tests.runner.bytes import tables as bytes_of
 from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
+from flashcrowd.base.errors import StudyError
+from flashcrowd.base.looks import Looks
 from flashcrowd.engines import Engine
-from flashcrowd.errors import StudyError
-from flashcrowd.looks import Looks
 from flashcrowd.report import sequential
 from flashcrowd.store import Results, schema
 from flashcrowd.study import Study

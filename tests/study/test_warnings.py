@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import flashcrowd
-from flashcrowd.errors import StudyError, warning
+from flashcrowd.base.errors import StudyError, warning
 from flashcrowd.study import Study
 
 ROOT = Path(__file__).parents[2]

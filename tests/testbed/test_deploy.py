@@ -10,7 +10,7 @@ from tests.runner import small
 from tests.runner.bytes import tables
 from tests.testbed.here import Here, options
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
 from flashcrowd.testbed import deploy

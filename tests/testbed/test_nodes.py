@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.testbed import driver, nodes
 from flashcrowd.testbed.nodes import EnOSlib, Said, reserved
 from flashcrowd.testbed.options import Options

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.runner import small
 
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cli import main
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.testbed.options import VARIABLE, Options
 
 GOOD = """

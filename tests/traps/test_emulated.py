@@ -11,10 +11,10 @@ import pytest
 from tests.clients.testbed import needs
 
 from flashcrowd import traps
+from flashcrowd.base.errors import PlanRejected
 from flashcrowd.cli import main
 from flashcrowd.emulation.capabilities import capabilities
 from flashcrowd.emulation.requirements import impossible
-from flashcrowd.errors import PlanRejected
 from flashcrowd.report.statistics import estimate
 from flashcrowd.traps import emulated, trap, words
 from flashcrowd.traps.emulated import Beside, Means

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd import folder_files
-from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.session import Status
+from flashcrowd.base import folder_files
+from flashcrowd.client_api.client import Refused
 from flashcrowd.store import atomic, parquet
 from flashcrowd.store.errors import ResultsError, TooLarge, refused
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from flashcrowd.autolimit.client import Refused
-from flashcrowd.units import Rate, UnitError
+from flashcrowd.base.units import Rate, UnitError
+from flashcrowd.client_api.client import Refused
 
 LEAST = 2048
 """Bytes per second below which controllers do not go."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from flashcrowd.autolimit import route
-from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Sounder
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import LimitChange, Said, turn
-from flashcrowd.signals import handled
+from flashcrowd.base.signals import handled
+from flashcrowd.client_api.client import Client, Gone, OwnLimits, Refused
 
 PERIOD_NS = 10**9
 """How often the client is asked: `RATES_PERIOD` of the controllers."""

@@ -20,8 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.orders import HELD_S, Orders
+from flashcrowd.client_api.client import Refused
 
 _HERE = re.compile(r"://(127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 """This machine, by other names than `localhost`. Names of others are not looked up: what they stand

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from flashcrowd.autolimit.client import Setting
+from flashcrowd.client_api.client import Setting
 
 PAST = 1000
 """So many different limits of ours are remembered."""

@@ -16,10 +16,11 @@ from flashcrowd.autolimit import history
 from flashcrowd.autolimit.delays import HEAVY_NS
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.session import FAVOURED
-from flashcrowd.report import page
-from flashcrowd.report.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
-from flashcrowd.report.canvas import canvas, key
-from flashcrowd.report.style import PALETTE, QUIET
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
+from flashcrowd.drawing.canvas import canvas, key
+from flashcrowd.drawing.style import PALETTE, QUIET
+from flashcrowd.store import page_folder
 
 _STEPS = 400
 """Stretches of time that are drawn: about a pixel and a half each on a screen."""
@@ -35,7 +36,8 @@ def write(folder: Path, out: Path) -> Path:
         ResultsError: there is no history, or nothing can be written.
     """
     manifest, table = history.read(folder)
-    return page.save(made(manifest, table), out)
+    shown = made(manifest, table)
+    return page_folder.save(page.html(shown), page.figures(shown), out)
 
 
 def made(manifest: dict[str, Any], table: pa.Table) -> Page:

@@ -6,8 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from flashcrowd.autolimit.client import Client, Gone, Setting
 from flashcrowd.autolimit.memory import Memory
+from flashcrowd.client_api.client import Client, Gone, Setting
 
 ATTEMPTS = 2
 """A client that does not answer so often is gone; the next run restores what it had."""

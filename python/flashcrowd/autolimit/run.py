@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashcrowd.autolimit.client import Client, Gone, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import Audience, Loop, stoppable
 from flashcrowd.autolimit.memory import Damaged, Memory, folders
@@ -19,6 +18,7 @@ from flashcrowd.autolimit.relief import Relief
 from flashcrowd.autolimit.restore import LONGEST_S, Unsure, restore, told
 from flashcrowd.autolimit.session import FAVOURED, Session, Status
 from flashcrowd.autolimit.voice import Unheard, Voice
+from flashcrowd.client_api.client import Client, Gone, Refused
 
 if TYPE_CHECKING:
     from flashcrowd.autolimit.history import History

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flashcrowd import _core
-from flashcrowd.autolimit.client import MOST, Reading, Setting
 from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner
 from flashcrowd.autolimit.turn import LimitChange, Said
+from flashcrowd.client_api.client import MOST, Reading, Setting
 
 CONTROL = "autolimit"
 """The controller that goes as high as it can without harm."""

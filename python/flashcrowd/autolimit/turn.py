@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Reading
 from flashcrowd.autolimit.memory import Memory
+from flashcrowd.client_api.client import Client, Gone, OwnLimits, Reading
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from flashcrowd import terminal
 from flashcrowd.autolimit.session import Status
+from flashcrowd.base import terminal
 
 LIVE_NS = 500_000_000
 """The live line is renewed so often."""

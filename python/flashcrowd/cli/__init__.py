@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from flashcrowd import systems, terminal
+from flashcrowd.base import systems, terminal
+from flashcrowd.base.errors import FAILED, MISSING, StudyError, Unusable, limit, refused
+from flashcrowd.base.extras import remedy
+from flashcrowd.base.signals import asked
 from flashcrowd.cli import wrong_use
 from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
-from flashcrowd.errors import FAILED, StudyError, Unusable, limit, refused
-from flashcrowd.extras import remedy
-from flashcrowd.signals import asked
 
 
 def _version() -> str:
@@ -130,6 +130,10 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 
 def _wrong(error: StudyError) -> int:
+    if any(it.value == MISSING for it in error.problems):
+        from flashcrowd.study.missing import with_examples  # it knows all tables
+
+        error.problems = with_examples(error.problems)
     terminal.console(stderr=True, soft_wrap=True).print(error)
     return 2
 

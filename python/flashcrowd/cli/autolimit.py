@@ -10,16 +10,16 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 
 from flashcrowd import _core
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Refused
-from flashcrowd.autolimit.clients import reach
-from flashcrowd.autolimit.credentials import find
 from flashcrowd.autolimit.line import uplink
 from flashcrowd.autolimit.probes import PUBLIC, WAYS, parse
 from flashcrowd.autolimit.run import Wish, release, run
 from flashcrowd.autolimit.session import FAVOURED
 from flashcrowd.autolimit.voice import Voice
-from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Refused
+from flashcrowd.client_api.clients import reach
+from flashcrowd.client_api.credentials import find
 
 _LONGEST_S = 10 * 365 * 86_400
 """Who wants longer wants no end."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from flashcrowd.amounts import duration, scaled
+from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.report.setting_names import short_name
 from flashcrowd.report.sweep_values import shown
 from flashcrowd.scenario.scenario import Scenario

@@ -9,13 +9,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.base.units import Share, UnitError
 from flashcrowd.cli.output import console
 from flashcrowd.report import compare as comparing
 from flashcrowd.report.compare_match import names_of
 from flashcrowd.store import ResultsError
 from flashcrowd.store.errors import understood
 from flashcrowd.store.manifest import Manifest
-from flashcrowd.units import Share, UnitError
 
 
 def compare(

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flashcrowd.amounts import scaled
+from flashcrowd.base.amounts import scaled
+from flashcrowd.base.errors import first
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
 from flashcrowd.clients import PROGRAMS, opentracker
 from flashcrowd.clients.programs import Program
@@ -18,7 +19,6 @@ from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
 from flashcrowd.engines import registry
-from flashcrowd.errors import first
 from flashcrowd.study.need import available_memory, problem, study_need
 
 LACKING = 2

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli.options import Settings, StudyFile, load
 from flashcrowd.diagram import draw as svg
-from flashcrowd.errors import Problem, StudyError
 
 
 def draw(

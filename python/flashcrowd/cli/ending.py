@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from flashcrowd import signals
+from flashcrowd.base import signals
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from flashcrowd import metrics
-from flashcrowd.catalogue import KINDS, Kind, kind_of
+from flashcrowd.base import metrics
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario import paths
+from flashcrowd.study.catalogue import KINDS, Kind, kind_of
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import Key, find, suggestions, written
 from flashcrowd.study.search import search
-from flashcrowd.units import UnitError
 
 MOST = 12
 """A search shows so many, and a name so many values that are not compared with others."""

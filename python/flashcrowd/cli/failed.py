@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from flashcrowd.errors import FAILED
+from flashcrowd.base.errors import FAILED
 from flashcrowd.report.source import Source
 
 

@@ -213,7 +213,7 @@ def _only(
 
 def _said(outcome: Outcome) -> dict[str, Any]:
     """What came of a file, as JSON has it."""
-    from flashcrowd.download.address import clean
+    from flashcrowd.http.address import clean
 
     url, path = clean(outcome.wanted.url), str(outcome.wanted.target)
     said: dict[str, Any] = {"format": 1, "url": url}
@@ -282,8 +282,8 @@ def _make(folder: Path) -> None:
 def _listed(name: str, base: str | None, list_at: Callable[[str], bytes]) -> list[Entry]:
     """The entries of a list in a file, at an address, or on standard input."""
     from flashcrowd.download import Unusable
-    from flashcrowd.download.address import clean
     from flashcrowd.download.wanted import MOST_LIST, read_list
+    from flashcrowd.http.address import clean
 
     beside = name if "://" in name else ""
     if base is not None:

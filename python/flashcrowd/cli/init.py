@@ -10,11 +10,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flashcrowd.catalogue import STUDIES
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario import LINES
 from flashcrowd.scenario.line import RATES, line_values
 from flashcrowd.study import Study
+from flashcrowd.study.catalogue import STUDIES
 from flashcrowd.study.read import parse_document
 from flashcrowd.study.template import (
     LINE,
@@ -26,7 +27,6 @@ from flashcrowd.study.template import (
     written,
     written_beside,
 )
-from flashcrowd.units import UnitError
 
 
 def init(

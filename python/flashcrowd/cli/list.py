@@ -11,8 +11,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flashcrowd.catalogue import KINDS, Entries, Kind
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.study.catalogue import KINDS, Entries, Kind
 from flashcrowd.study.toml import toml_of
 
 

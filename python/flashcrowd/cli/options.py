@@ -9,9 +9,9 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
+from flashcrowd.base.errors import first, warning
 from flashcrowd.cli.values import assignments, often, whole
 from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
-from flashcrowd.errors import first, warning
 from flashcrowd.study import Study
 from flashcrowd.study.read import at_hand
 

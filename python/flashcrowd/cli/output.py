@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashcrowd import terminal
+from flashcrowd.base import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli.options import Settings, StudyFile, load
-from flashcrowd.errors import Problem, StudyError
 
 
 def plan(

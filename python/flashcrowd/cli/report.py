@@ -10,11 +10,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.base.units import UnitError
 from flashcrowd.cli.output import takes_files
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood
-from flashcrowd.units import UnitError
 
 
 def report(
@@ -70,7 +70,7 @@ def _printing(form: str, width: str, font: str) -> Callable[[], AbstractContextM
                 raise UnitError(f"{option} {given!r}: needs --figures, such as --figures pdf")
         return nullcontext
     # Late: plotting libraries take a while.
-    from flashcrowd.report import printing
+    from flashcrowd.drawing import printing
 
     try:
         how = printing.asked(form, width, font)

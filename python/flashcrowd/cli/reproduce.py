@@ -9,13 +9,13 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
-from flashcrowd import terminal
+from flashcrowd.base import terminal
+from flashcrowd.base.errors import one_of
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
-from flashcrowd.errors import one_of
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.claim import Judged

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from flashcrowd import reasons
+from flashcrowd.base import reasons
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.extras import remedy, required
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import (
@@ -28,10 +30,8 @@ from flashcrowd.cli.options import (
 )
 from flashcrowd.cli.output import console
 from flashcrowd.cli.where import admitted, carried, on_nodes, share, share_of
-from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.executor import Executor
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
-from flashcrowd.extras import remedy, required
 from flashcrowd.store import IncompleteResults, Results, ResultsError, atomic
 from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood

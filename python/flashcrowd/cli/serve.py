@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from flashcrowd import _core
+from flashcrowd.base.errors import did_you_mean, one_of, quoted
+from flashcrowd.base.units import Rate, Size, Span, UnitError
 from flashcrowd.cli.values import whole
 from flashcrowd.content_server import (
     Unable,
@@ -20,8 +22,6 @@ from flashcrowd.content_server import (
     reachable,
     run,
 )
-from flashcrowd.errors import did_you_mean, one_of, quoted
-from flashcrowd.units import Rate, Size, Span, UnitError
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
 MOST_STREAMS = (1 << 31) - 1

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from flashcrowd import _core
+from flashcrowd.base.endpoint import PORT, Endpoint, written
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.stopping import attend
 from flashcrowd.cli.values import assignments
-from flashcrowd.errors import Problem, StudyError
 from flashcrowd.utp.config import configuration
-from flashcrowd.utp.endpoint import PORT, Endpoint, written
 from flashcrowd.utp.sending import Sending
 from flashcrowd.utp.serving import Serving
-from flashcrowd.utp.stopping import attend
 from flashcrowd.utp.totals import compared
 from flashcrowd.utp.transfer_request import TransferRequest
 from flashcrowd.utp.voice import Voice

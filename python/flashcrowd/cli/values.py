@@ -9,8 +9,8 @@ from typing import Any
 
 from cyclopts import Token
 
-from flashcrowd import toml_text
-from flashcrowd.errors import Problem, StudyError, quoted
+from flashcrowd.base import toml_text
+from flashcrowd.base.errors import Problem, StudyError, quoted
 from flashcrowd.study.read import unfit
 
 

@@ -21,7 +21,7 @@ from cyclopts.exceptions import (
     ValidationError,
 )
 
-from flashcrowd.errors import MISSING, Problem, StudyError, did_you_mean, one_of, quoted
+from flashcrowd.base.errors import MISSING, Problem, StudyError, did_you_mean, one_of, quoted
 
 _WORDS = {
     bool: "nothing, true or false",

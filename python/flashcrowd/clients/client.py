@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flashcrowd.autolimit.client import Client as Interface
+from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.settings import Settings, Unmet, Upload
 from flashcrowd.clients.torrent import Torrent

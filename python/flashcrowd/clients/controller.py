@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.autolimit.client import Client as Interface
-from flashcrowd.autolimit.client import Gone, Reading, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import PERIOD_NS, Loop
 from flashcrowd.autolimit.memory import Volatile
@@ -20,6 +18,8 @@ from flashcrowd.autolimit.probes.icmp import Icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import LimitChange, Said
+from flashcrowd.client_api.client import Client as Interface
+from flashcrowd.client_api.client import Gone, Reading, Refused
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.settings import Settings, Unmet
 

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.base.units import Share, Size, Span
 from flashcrowd.scenario import shipped
-from flashcrowd.units import Share, Size, Span
 
 NAME = "libtorrent"
 """Of the client profile, and of the uTP configuration that it opens connections with."""

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 
 _LIST = "elsewhere"
 _MOST_BYTES = 1 << 16

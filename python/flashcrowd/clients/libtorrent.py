@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.autolimit.client import Client as Interface
-from flashcrowd.autolimit.libtorrent import Libtorrent as Controlled
+from flashcrowd.client_api.client import Client as Interface
+from flashcrowd.client_api.libtorrent import Libtorrent as Controlled
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress, bitfield
 from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.settings import (

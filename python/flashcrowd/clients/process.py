@@ -12,9 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from flashcrowd.base.errors import shown_line
+from flashcrowd.base.signals import how_it_ended
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
-from flashcrowd.errors import shown_line
-from flashcrowd.signals import how_it_ended
 
 _DYING_S = 0.5
 GRACE_S = 10.0

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Client as Interface
-from flashcrowd.autolimit.clients import reach
-from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Client as Interface
+from flashcrowd.client_api.clients import reach
+from flashcrowd.client_api.credentials import Credentials
 from flashcrowd.clients import libtorrent
 from flashcrowd.clients.client import Found, Job, Progress, bitfield
 from flashcrowd.clients.daemon import Daemon, first_line

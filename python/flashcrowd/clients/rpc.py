@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.autolimit import http
-from flashcrowd.autolimit.client import Gone
+from flashcrowd.client_api import http
+from flashcrowd.client_api.client import Gone
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 
 TIMEOUT_S = 5.0

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.autolimit.address import Address
-from flashcrowd.autolimit.client import Client as Interface
-from flashcrowd.autolimit.clients import reach
-from flashcrowd.autolimit.credentials import Credentials
-from flashcrowd.autolimit.http import Answer
+from flashcrowd.client_api.address import Address
+from flashcrowd.client_api.client import Client as Interface
+from flashcrowd.client_api.clients import reach
+from flashcrowd.client_api.credentials import Credentials
+from flashcrowd.client_api.http import Answer
 from flashcrowd.clients import elsewhere
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line

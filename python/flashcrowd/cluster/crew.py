@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster.identity import Identity, differing, own, question
 from flashcrowd.cluster.memory import AtOnce, Room, Worker
 from flashcrowd.engines import Engine

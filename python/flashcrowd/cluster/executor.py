@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.extras import named
 from flashcrowd.engines import registry
-from flashcrowd.extras import named
 from flashcrowd.study.progress import say
 
 if TYPE_CHECKING:

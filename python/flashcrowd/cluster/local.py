@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.signals import how_it_ended
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.signals import how_it_ended
 
 if TYPE_CHECKING:
     from distributed import Client

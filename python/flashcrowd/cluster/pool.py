@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from flashcrowd.base.cluster_errors import ClusterError, Lost
+from flashcrowd.base.signals import heed
 from flashcrowd.cluster import task as tasks
 from flashcrowd.cluster.crew import SCHEDULER_S, Crew, apart, ask
-from flashcrowd.cluster.errors import ClusterError, Lost
 from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.memory import at_once, nothing
 from flashcrowd.cluster.task import Outcome, Task
 from flashcrowd.engines import Engine, EngineError
-from flashcrowd.signals import heed
 from flashcrowd.study.need import needs_of, size
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 from flashcrowd.study.progress import say

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.signals import kept
 from flashcrowd.cluster.local import ANY_PORT, QUIET, environment
 from flashcrowd.cluster.submissions import Submissions
-from flashcrowd.cluster.toml_file import table_of
-from flashcrowd.signals import kept
+from flashcrowd.study.option_file import table_of
 from flashcrowd.study.progress import say
 
 if TYPE_CHECKING:

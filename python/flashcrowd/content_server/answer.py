@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from flashcrowd.content_server.chunks import Chunks, Wrong
-from flashcrowd.download.multipart import ByteRanges
-from flashcrowd.download.ranges import Ranges
+from flashcrowd.http.multipart import ByteRanges
+from flashcrowd.http.ranges import Ranges
 
 MOST_HEAD = 1 << 16
 _BOUNDARY = re.compile(rb"multipart/byteranges;\s*boundary=\"?([^\"\s;]+)", re.IGNORECASE)

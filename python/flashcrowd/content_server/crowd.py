@@ -11,7 +11,7 @@ from flashcrowd.content_server.chunks import Wrong
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.visit import Visit
 from flashcrowd.content_server.visitor import Visitor
-from flashcrowd.download.multipart import Malformed
+from flashcrowd.http.multipart import Malformed
 
 TICK_S = 0.004
 """Lines are read so often: T3 carries 15 packets in it."""

@@ -7,7 +7,7 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 
-from flashcrowd.utp.endpoint import port_number, written
+from flashcrowd.base.endpoint import port_number, written
 
 PORT = 8080
 """The port if none is given."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.errors import why
 from flashcrowd.content_server import undelivered
 from flashcrowd.content_server.crowd import Crowd
 from flashcrowd.content_server.ledger import Ledger
@@ -28,7 +29,6 @@ from flashcrowd.content_server.processor import Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
-from flashcrowd.errors import why
 
 MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""

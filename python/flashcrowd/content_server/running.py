@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from flashcrowd import _core, terminal
-from flashcrowd.amounts import counted, scaled
-from flashcrowd.signals import ask, handled
-from flashcrowd.utp.stopping import attend
+from flashcrowd import _core
+from flashcrowd.base import terminal
+from flashcrowd.base.amounts import counted, scaled
+from flashcrowd.base.signals import ask, handled
+from flashcrowd.base.stopping import attend
 
 LOG_EVERY = 60.0
 """Seconds between two lines where there is no terminal, if nothing else is asked for."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from flashcrowd.base.units import Span
 from flashcrowd.diagram.layout import TITLE, width, wrapped
 from flashcrowd.diagram.panel import ACCENT, FAINT, SECOND, Panel, line, text
-from flashcrowd.units import Span
 
 _HIGH = 90.0
 _MOST_POINTS = 400

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from flashcrowd.base.units import Span
 from flashcrowd.diagram.curve import Curve, curve, is_trace
 from flashcrowd.diagram.swept import VARIES, counted, unfixed
-from flashcrowd.units import Span
 
 #: Values that are not worth a line.
 _NOTHING = (None, "none", "0 ms", "0 s", "0 B", "0 %", "inherit", "unlimited", [], {})

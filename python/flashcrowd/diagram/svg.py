@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flashcrowd.base.units import Rate, UnitError
 from flashcrowd.diagram import arrivals, layout, topology
 from flashcrowd.diagram.layout import Label, Layout, Placed, PlacedCurve
 from flashcrowd.diagram.network import Diagram, read
 from flashcrowd.diagram.panel import FONTS, INK, PAPER, QUIET, SOFT, Panel
-from flashcrowd.units import Rate, UnitError
 
 #: Colours of workloads and links: those of Okabe and Ito, as in the figures of reports.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")

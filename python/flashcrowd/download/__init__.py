@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from flashcrowd.download.account import Fetched, Progress
-from flashcrowd.download.address import name_of
 from flashcrowd.download.download import Download
-from flashcrowd.download.errors import FetchError, Unusable
 from flashcrowd.download.present import present
 from flashcrowd.download.site import Site
 from flashcrowd.download.wish import Wish
+from flashcrowd.http.address import name_of
+from flashcrowd.http.errors import FetchError, Unusable
 
 __all__ = ["FetchError", "Fetched", "Progress", "Unusable", "fetch", "name_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from flashcrowd.download import fields
-from flashcrowd.download.multipart import Malformed
 from flashcrowd.download.part import Part
-from flashcrowd.download.ranges import Run
+from flashcrowd.http import fields
+from flashcrowd.http.multipart import Malformed
+from flashcrowd.http.ranges import Run
 
 PART = 1 << 20
 """Bytes that are asked for at once by hints, which grow old; as many as a server's part has."""

@@ -6,20 +6,20 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from flashcrowd.amounts import scaled
-from flashcrowd.download import codings, fields, statuses
+from flashcrowd.base.amounts import scaled
 from flashcrowd.download.account import Fetched, Progress
 from flashcrowd.download.asking import FIRST, OTHER_BYTES, WANTED, Asking, Form, applied
-from flashcrowd.download.errors import Broken, FetchError, Local, Unusable, Wrong
-from flashcrowd.download.fields import ContentRange, Validator
 from flashcrowd.download.meter import Meter
-from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
 from flashcrowd.download.part import Part, Source, taken
 from flashcrowd.download.patience import Patience
 from flashcrowd.download.proof import OtherFile, Proof
 from flashcrowd.download.site import Answer, Site
 from flashcrowd.download.sites import Sites, has
 from flashcrowd.download.wish import Wish
+from flashcrowd.http import codings, fields, statuses
+from flashcrowd.http.errors import Broken, FetchError, Local, Unusable, Wrong
+from flashcrowd.http.fields import ContentRange, Validator
+from flashcrowd.http.multipart import MOST_LINE, ByteRanges, Malformed
 
 MOST_ANEW = 8
 """A download that begins anew so often is given up at the next time."""

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flashcrowd import folder_files
-from flashcrowd.amounts import scaled
-from flashcrowd.download.errors import FetchError, Local
-from flashcrowd.download.fields import Validator
-from flashcrowd.download.ranges import Ranges, Run
+from flashcrowd.base import folder_files
+from flashcrowd.base.amounts import scaled
+from flashcrowd.http.errors import FetchError, Local
+from flashcrowd.http.fields import Validator
+from flashcrowd.http.ranges import Ranges, Run
 
 FORMAT = "flashcrowd-part"
 VERSION = 1

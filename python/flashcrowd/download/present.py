@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from flashcrowd.download import fields, statuses
 from flashcrowd.download.account import HERE, Fetched
 from flashcrowd.download.asking import WANTED
 from flashcrowd.download.digests import Digests, NotUsable
-from flashcrowd.download.errors import Broken, FetchError, Local
-from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import taken
 from flashcrowd.download.proof import DIGESTS_S, listed, listed_at
 from flashcrowd.download.site import Site
 from flashcrowd.download.wish import Wish
+from flashcrowd.http import fields, statuses
+from flashcrowd.http.errors import Broken, FetchError, Local
+from flashcrowd.http.fields import Validator
 
 
 def present(

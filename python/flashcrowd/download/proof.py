@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from flashcrowd.amounts import scaled
-from flashcrowd.download import fields, statuses
-from flashcrowd.download.address import origin
+from flashcrowd.base.amounts import scaled
 from flashcrowd.download.digests import Digests, NotUsable, most_bytes
-from flashcrowd.download.errors import Broken, Unusable, Wrong
-from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part
 from flashcrowd.download.site import Answer, Site
 from flashcrowd.download.sites import Sites
 from flashcrowd.download.verify import Blocks, Whole
+from flashcrowd.http import fields, statuses
+from flashcrowd.http.address import origin
+from flashcrowd.http.errors import Broken, Unusable, Wrong
+from flashcrowd.http.fields import Validator
 
 WRONG_BLOCK = 3
 """A block that came wrong so often is not asked for again."""

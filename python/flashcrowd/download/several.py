@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from flashcrowd.amounts import duration, scaled
+from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.download.account import HERE, Fetched
-from flashcrowd.download.errors import FetchError, Local
 from flashcrowd.download.present import check
 from flashcrowd.download.voice import BatchPosition, Voice
 from flashcrowd.download.wanted import Wanted
+from flashcrowd.http.errors import FetchError, Local
 
 SHOWN = 20
 """Files that failed and are named again at the end."""

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlunsplit
 
-from flashcrowd.download import statuses
-from flashcrowd.download.address import Origin, check, clean, origin, redirected
-from flashcrowd.download.connection import Connection, asked, basic, connect, proxy_of, trusting
-from flashcrowd.download.errors import Broken, Cut, Unusable
-from flashcrowd.download.framing import End, body, framing
-from flashcrowd.download.head import Head, read_head
+from flashcrowd.http import statuses
+from flashcrowd.http.address import Origin, check, clean, origin, redirected
+from flashcrowd.http.connection import Connection, asked, basic, connect, proxy_of, trusting
+from flashcrowd.http.errors import Broken, Cut, Unusable
+from flashcrowd.http.framing import End, body, framing
+from flashcrowd.http.head import Head, read_head
 
 MOST_REDIRECTS = 10
 DRAINED = 64 << 10

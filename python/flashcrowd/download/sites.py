@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from flashcrowd.download import fields, statuses
 from flashcrowd.download.asking import WANTED
-from flashcrowd.download.errors import Broken, FetchError
-from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Source
 from flashcrowd.download.site import Site
+from flashcrowd.http import fields, statuses
+from flashcrowd.http.errors import Broken, FetchError
+from flashcrowd.http.fields import Validator
 
 
 class Sites:

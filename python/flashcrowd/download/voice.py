@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn
 
-from flashcrowd import terminal
-from flashcrowd.amounts import duration, scaled
+from flashcrowd.base import terminal
+from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.download.account import HERE, Fetched
 from flashcrowd.download.account import Progress as Far
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from flashcrowd.download.address import check, name_of
-from flashcrowd.download.errors import Unusable
+from flashcrowd.http.address import check, name_of
+from flashcrowd.http.errors import Unusable
 
 MOST_LIST = 16 << 20
 """The longest list of addresses that is read, in bytes."""

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from flashcrowd import _core
+from flashcrowd.base.cores import cores
+from flashcrowd.base.errors import Cancelled
+from flashcrowd.base.need import Need
 from flashcrowd.content_server import visit
-from flashcrowd.cores import cores
 from flashcrowd.emulation.processors import Processors
-from flashcrowd.errors import Cancelled
-from flashcrowd.need import Need
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without anybody noticing: 20 us each for both kernels'

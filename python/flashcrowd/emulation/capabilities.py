@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flashcrowd import _core
+from flashcrowd.base.cores import cores
 from flashcrowd.clients import refusals
-from flashcrowd.cores import cores
 from flashcrowd.emulation import budget, players, promptness, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room

@@ -15,7 +15,7 @@ from flashcrowd.emulation.players import PLAYERS
 
 ABSENT = "none"
 """The version of a program that is not there."""
-_ROOMS = ("emulation", "clients", "autolimit", "content_server", "download")
+_ROOMS = ("emulation", "clients", "autolimit", "client_api", "content_server", "http")
 
 
 def card(programs: Iterable[str]) -> dict[str, str]:

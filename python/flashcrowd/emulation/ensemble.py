@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.errors import Cancelled, EngineError
 from flashcrowd.emulation import joined, self_test
 from flashcrowd.emulation.card import card, differing
 from flashcrowd.emulation.idle_poll import polling
@@ -29,7 +30,6 @@ from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.emulation.standing import Judge, Standing
 from flashcrowd.emulation.tracker_host import with_tracker_host
-from flashcrowd.errors import Cancelled, EngineError
 
 LEAST_S = 0.001
 """A network is cut where packets have so much delay before them, at least."""

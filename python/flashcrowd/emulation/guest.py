@@ -13,8 +13,8 @@ from collections.abc import Callable
 from flashcrowd.content_server.answer import Answer, request
 from flashcrowd.content_server.chunks import Wrong
 from flashcrowd.content_server.visit import Visit
-from flashcrowd.download.multipart import Malformed
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.http.multipart import Malformed
 
 EARLY_BYTES = 1 << 16
 """Until so many bytes have come a client is woken for each packet: while its window is small, what

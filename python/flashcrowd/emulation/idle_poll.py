@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flashcrowd import _core
-from flashcrowd.errors import EngineError
+from flashcrowd.base.errors import EngineError
 
 _WEIGHT = Path("/proc/self/autogroup")
 _NICEST = 19

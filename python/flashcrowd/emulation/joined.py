@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from flashcrowd.base.undelivered import UNDELIVERED
 from flashcrowd.emulation import payloads
-from flashcrowd.undelivered import UNDELIVERED
 
 Row = dict[str, Any]
 Part = Mapping[str, list[Row]]

@@ -26,7 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core, signals
+from flashcrowd import _core
+from flashcrowd.base import signals
+from flashcrowd.base.errors import why
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
@@ -37,7 +39,6 @@ from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.emulation.verdict import violations
-from flashcrowd.errors import why
 
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""

@@ -13,11 +13,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal
 
+from flashcrowd.base.errors import Cancelled, EngineError, shown_line
+from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation import taps
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
-from flashcrowd.errors import Cancelled, EngineError, shown_line
-from flashcrowd.signals import how_it_ended
 
 LAB = "flashcrowd.emulation.lab"
 """The module that plays a run in its network."""

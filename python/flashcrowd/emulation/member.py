@@ -17,11 +17,11 @@ import threading
 import time
 from contextlib import suppress
 
+from flashcrowd.base.endpoint import port_number
+from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation.card import card
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.scratch import scratch
-from flashcrowd.signals import how_it_ended
-from flashcrowd.utp.endpoint import port_number
 
 SECRET = "FLASHCROWD_SECRET"
 """The variable with the secret."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.clients import elsewhere
 
 PREFIX = "flashcrowd-lab-"

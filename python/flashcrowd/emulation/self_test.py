@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.emulation.bottleneck import most_bps
-from flashcrowd.probes import COVERED, NOT_FILLED, NOT_REACHED
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from flashcrowd.errors import Cancelled, EngineError, EngineFault, PlanRejected
-from flashcrowd.need import Need
+from flashcrowd.base.errors import Cancelled, EngineError, EngineFault, PlanRejected
+from flashcrowd.base.need import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd.base.need import Need
+from flashcrowd.base.probes import UNMEASURED
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import busiest, share, side_by_side, steered, waiting_hosts
@@ -27,8 +29,6 @@ from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
-from flashcrowd.need import Need
-from flashcrowd.probes import UNMEASURED
 
 if TYPE_CHECKING:
     import pyarrow as pa

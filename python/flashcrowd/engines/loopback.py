@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd.base.need import Need
 from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Cancelled, refusal
-from flashcrowd.need import Need
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ class Loopback:
         """Version, commit, compiler, and the digest of what decides results."""
         build = _core.build_info()
         digest = sha256(f"{build['engine']} {build['server']}".encode())
-        for room in ("content_server", "download"):
+        for room in ("content_server", "http"):
             for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
                 digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         digest.update(f"{platform.release()} {platform.machine()}".encode())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.errors import PlanRejected, first
+from flashcrowd.base.errors import PlanRejected, first
 from flashcrowd.plan.place import in_study
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from flashcrowd import systems
+from flashcrowd.base import systems
 from flashcrowd.engines import Engine
 
 ENGINES = {

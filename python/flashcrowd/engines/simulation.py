@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
+from flashcrowd.base.need import Need
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
-from flashcrowd.need import Need
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.place import in_study
 

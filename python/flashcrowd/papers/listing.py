@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flashcrowd.drawing.blocks import Table
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Table
 from flashcrowd.report.listings import columns_of, explained
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point

@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.drawing.blocks import Block
 from flashcrowd.engines import registry
 from flashcrowd.papers import claim as claims_module
 from flashcrowd.papers.claim import Claim, Judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.judges import GENERIC
-from flashcrowd.report.blocks import Block
 
 HOME = Path(__file__).parent
 

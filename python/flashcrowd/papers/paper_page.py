@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.papers import claim as claims
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence, Untold
 from flashcrowd.papers.paper import Item, Paper
 from flashcrowd.papers.verdict import Finding, Verdict
-from flashcrowd.report import page, wording
-from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
+from flashcrowd.report import wording
 from flashcrowd.report.study_page import METHOD
-from flashcrowd.store import atomic
+from flashcrowd.store import atomic, page_folder
 
 #: Of each claim the item that shows what it is about, by the claim's id.
 ShownIn = Mapping[str, Item]
@@ -50,7 +51,8 @@ def write(
         real: the engine of these programs.
         distances: how far both are from each other.
     """
-    path = page.save(build(paper, evidence, judged, simulated, real, distances), out)
+    made = build(paper, evidence, judged, simulated, real, distances)
+    path = page_folder.save(page.html(made), page.figures(made), out)
     atomic.write_json(out / "claims.json", as_data(paper, evidence, judged, simulated))
     return path
 

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import canvas, key, logarithmic
-from flashcrowd.report.figure_data import Series
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import canvas, key, logarithmic
+from flashcrowd.drawing.figure_data import Series
+from flashcrowd.drawing.style import QUIET, looks
 from flashcrowd.report.statistics import Estimate
-from flashcrowd.report.style import QUIET, looks
 
 
 @dataclass(frozen=True)

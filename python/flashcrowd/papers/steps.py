@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd.base.units import Span
 from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.units import Span
 
 
 @dataclass(frozen=True)

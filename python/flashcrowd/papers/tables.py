@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.columns import scaled
 from flashcrowd.report.listings import columns_of, explained
 from flashcrowd.report.measures import Measure

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashcrowd import folder_files
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base import folder_files
+from flashcrowd.base.errors import did_you_mean
 from flashcrowd.pcap import blocks
 from flashcrowd.store import Results, atomic
 from flashcrowd.store.errors import ResultsError

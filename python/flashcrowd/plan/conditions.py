@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from flashcrowd.base.units import Rate
 from flashcrowd.plan.format import Conditions, Jitter, Loss, LossModel
 from flashcrowd.plan.format import Framing as FramingDict
 from flashcrowd.plan.format import Queue as QueueDict
@@ -14,7 +15,6 @@ from flashcrowd.scenario.impairments import Jitter as JitterTable
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.trace import Trace
-from flashcrowd.units import Rate
 
 _IP = Framing("ip")
 AnyLoss = Bernoulli | GilbertElliott | Bursts

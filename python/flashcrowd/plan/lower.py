@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.kept import Kept
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.kept import Kept
 from flashcrowd.plan.connections import lower_connections
 from flashcrowd.plan.format import FORMAT, Capture, Measures, PlanDict, Stop
 from flashcrowd.plan.network import lower_network, stacks_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashcrowd.kept import Kept
+from flashcrowd.base.kept import Kept
+from flashcrowd.base.units import Rate
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import (
     Conditions,
@@ -28,7 +29,6 @@ from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
 from flashcrowd.scenario.placement import sites
 from flashcrowd.scenario.trace import Trace as TraceTable
-from flashcrowd.units import Rate
 
 
 def stacks_of(network: NetworkTable, kept: Kept) -> tuple[str, ...]:

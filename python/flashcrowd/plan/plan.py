@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.kept import Kept
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.kept import Kept
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.format import FORMAT, PlanDict
 

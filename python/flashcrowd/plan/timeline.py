@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flashcrowd.errors import Problem, did_you_mean
+from flashcrowd.base.errors import Problem, did_you_mean
 from flashcrowd.plan.format import PlanDict
 from flashcrowd.plan.traces import trace_of
 from flashcrowd.scenario import paths

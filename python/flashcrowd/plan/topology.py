@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from flashcrowd.base.units import Share
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import Link
 from flashcrowd.scenario.edge import Edge
 from flashcrowd.scenario.impairments import Bernoulli
 from flashcrowd.scenario.routes import Route
 from flashcrowd.scenario.topology import Topology
-from flashcrowd.units import Share
 
 
 @dataclass(frozen=True)

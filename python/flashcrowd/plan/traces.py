@@ -7,11 +7,11 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from flashcrowd.base.units import Rate
 from flashcrowd.plan.format import Network, Trace
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.trace import Trace as TraceTable
-from flashcrowd.units import Rate
 
 
 class Followed(TypedDict):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.qlog.events import events
 from flashcrowd.report.source import Source, integers, of, table
 from flashcrowd.store import atomic

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.metrics import CASE
+from flashcrowd.base.metrics import CASE
 from flashcrowd.report import axis_words, wording
 from flashcrowd.report.points import Point, Points
 

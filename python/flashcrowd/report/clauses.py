@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from flashcrowd import metrics
+from flashcrowd.base import metrics
 from flashcrowd.report import wording
 from flashcrowd.report.compared import Compared
 from flashcrowd.report.finding import Finding, Kind, finding

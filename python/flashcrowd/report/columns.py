@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.report import wording
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
 from flashcrowd.report import listings, source
 from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.points import RUN_COLUMNS

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from flashcrowd.report import columns, compare_words, downloads, listings, page, wording
-from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Block, Cell, Facts, Page, Section, Table, Text
+from flashcrowd.report import columns, compare_words, downloads, listings, wording
 from flashcrowd.report.charts import completion, histograms, means, series
 from flashcrowd.report.compare_match import AXIS
 from flashcrowd.report.compare_pairs import Pairs
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.study_page import METHOD
+from flashcrowd.store import page_folder
 
 MARKS = {"equivalent": "good", "different": "bad", "undecided": "open"}
 """Marks of the verdicts; the word stands beside."""
@@ -22,7 +24,8 @@ _MOST_SETTINGS = 40
 
 def write(comparison: Pairs, folder: Path) -> Path:
     """Write ``compare.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
-    return page.save(build(comparison), folder, "compare.html")
+    made = build(comparison)
+    return page_folder.save(page.html(made), page.figures(made), folder, "compare.html")
 
 
 def build(comparison: Pairs) -> Page:

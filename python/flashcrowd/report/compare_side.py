@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.report.source import Source
 from flashcrowd.store import parquet, schema

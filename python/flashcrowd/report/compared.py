@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from flashcrowd.metrics import CASE
+from flashcrowd.base.metrics import CASE
 from flashcrowd.report import axis_words, wording
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.points import Axis, Point, Points

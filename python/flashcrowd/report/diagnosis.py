@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.report import source
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.points import RUN_COLUMNS, Point
 from flashcrowd.report.source import Source
 from flashcrowd.report.waits import BLOATED_S, milliseconds, per_cent, rows_of, table_of, waits

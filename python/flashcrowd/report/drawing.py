@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd.diagram import describe, draw
-from flashcrowd.report.blocks import Figure, Svg
+from flashcrowd.drawing.blocks import Figure, Svg
 
 _CAPTION = (
     "The network of the study, as the file describes it: groups of hosts with their lines, the "

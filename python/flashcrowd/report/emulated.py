@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd.probes import COVERED, UNMEASURED
+from flashcrowd.base.probes import COVERED, UNMEASURED
+from flashcrowd.drawing.blocks import Block, Table, Text
 from flashcrowd.report import source, wording
-from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.source import Source
 
 _MOST_ROWS = 12

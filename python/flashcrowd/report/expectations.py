@@ -18,11 +18,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as Terminal
 from rich.text import Text
 
-from flashcrowd import bounds, metrics
-from flashcrowd.looks import Looks
+from flashcrowd.base import bounds, metrics
+from flashcrowd.base.looks import Looks
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.report import lacking, measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, Run, points_of
 from flashcrowd.report.source import Source

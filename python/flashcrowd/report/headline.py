@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashcrowd import metrics
+from flashcrowd.base import metrics
 from flashcrowd.report import measures
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.matters import Least, least

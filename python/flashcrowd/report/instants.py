@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd.base.units import Span
 from flashcrowd.report.sweep_values import shown
-from flashcrowd.units import Span
 
 
 @dataclass(frozen=True, order=True, slots=True)

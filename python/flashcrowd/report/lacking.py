@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flashcrowd import metrics
+from flashcrowd.base import metrics
 from flashcrowd.report import axis_words, wording
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, Run

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.report import columns, source, wording
-from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations

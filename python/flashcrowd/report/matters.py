@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flashcrowd import bounds, metrics
-from flashcrowd.metrics import SHARE, Named
-from flashcrowd.units import Share
+from flashcrowd.base import bounds, metrics
+from flashcrowd.base.metrics import SHARE, Named
+from flashcrowd.base.units import Share
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
+from flashcrowd.base.undelivered import UNDELIVERED
 from flashcrowd.report import sequential, wording
 from flashcrowd.report.points import Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
-from flashcrowd.undelivered import UNDELIVERED
 
 _ALIKE = 0.01
 """Shares of what is missing that differ by less are called the same."""
@@ -31,7 +31,7 @@ class Measure:
         more: what a larger one is, as in "9 % longer".
         less: what a smaller one is.
         of: the workload or link that it is about; empty if that goes without saying.
-        metric: the metric behind it, see `flashcrowd.metrics`; empty for one that a paper made.
+        metric: the metric behind it, see `flashcrowd.base.metrics`; empty for a paper's own.
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
         until: of a run, when all was measured that the value is about, in seconds. A run that was
             cut off later counts like any other: what was cut off is not in the value.

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from flashcrowd import metrics
-from flashcrowd.looks import Looks
-from flashcrowd.metrics import Named
+from flashcrowd.base import metrics
+from flashcrowd.base.looks import Looks
+from flashcrowd.base.metrics import Named
+from flashcrowd.base.undelivered import HORIZON
+from flashcrowd.base.units import Span
 from flashcrowd.report import downloads, source
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Points
 from flashcrowd.report.source import Source, by_run, section
 from flashcrowd.report.window import extents
-from flashcrowd.undelivered import HORIZON
-from flashcrowd.units import Span
 
 __all__ = [
     "Measure",
@@ -63,7 +63,7 @@ def fitting(everything: Sequence[Observations], name: Named) -> Iterator[Observa
 
 
 def observations(results: Source) -> list[Observations]:
-    """Everything that was observed, by metric in the order of `flashcrowd.metrics`."""
+    """Everything that was observed, by metric in the order of `flashcrowd.base.metrics`."""
     found = [
         *_swarms(results),
         *_origins(results),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flashcrowd import metrics
-from flashcrowd.looks import Looks
-from flashcrowd.metrics import Metric, Named
+from flashcrowd.base import metrics
+from flashcrowd.base.looks import Looks
+from flashcrowd.base.metrics import Metric, Named
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.source import by_run
 
@@ -86,7 +86,7 @@ class Observations:
         """One number a run.
 
         Args:
-            statistic: which, see `flashcrowd.metrics`.
+            statistic: which, see `flashcrowd.base.metrics`.
             within: what the measure's name says of the part that these observations are.
         """
         number = _number(statistic)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd.drawing.blocks import Playback
 from flashcrowd.report import piece_map, source
-from flashcrowd.report.blocks import Playback
 from flashcrowd.report.charts.series import NAMES
 from flashcrowd.report.points import Points, Run
 from flashcrowd.report.source import Source

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd.metrics import CASE
+from flashcrowd.base.metrics import CASE
+from flashcrowd.base.undelivered import CUT, UNDELIVERED
 from flashcrowd.report.setting_names import short_name
 from flashcrowd.report.source import Source
 from flashcrowd.report.sweep_values import Scale, scale, shown
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
 from flashcrowd.store.swept import as_written
-from flashcrowd.undelivered import CUT, UNDELIVERED
 
 #: Columns of the table ``runs`` that are not sweep values.
 RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLES["run"].columns))

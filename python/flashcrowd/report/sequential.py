@@ -5,7 +5,7 @@ Who looks at it after each few runs, and stops at the first that pleases, stops 
 it happens to be too narrow. Repeated confidence intervals (Jennison and Turnbull, "Interim
 analyses: the repeated confidence interval approach", Journal of the Royal Statistical Society B 51,
 1989, 305-361) cover the mean at all looks together, whatever makes one stop. Here the looks are
-fixed beforehand (:class:`flashcrowd.looks.Looks`), and each of the K gets an equal part of the
+fixed beforehand (:class:`flashcrowd.base.looks.Looks`), and each of the K gets an equal part of the
 probability of error: the interval at a look is Student's t at the level 1 - 0.05 / K. By
 Bonferroni's inequality they err together in at most 5 % of studies where the values of runs are
 normal; no approximation of how looks depend on each other is needed. The price is width: with nine
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
 from flashcrowd.report.statistics import LEVEL, Estimate, student_quantile
 
 

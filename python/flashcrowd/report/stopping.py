@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
 from flashcrowd.report import sequential, wording
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure

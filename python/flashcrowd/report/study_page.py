@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from flashcrowd.drawing import page
+from flashcrowd.drawing.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report import (
     answer,
     description,
@@ -17,14 +19,12 @@ from flashcrowd.report import (
     expectations,
     listings,
     measures,
-    page,
     playback,
     source,
     stopping,
     waits,
     wording,
 )
-from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import (
     capacity,
     completion,
@@ -43,6 +43,7 @@ from flashcrowd.report.measures import observations
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points, points_of
 from flashcrowd.report.source import Source, section
+from flashcrowd.store import page_folder
 
 #: How the intervals are made, for the foot of every page.
 METHOD = (
@@ -60,7 +61,8 @@ _FIGURES_FIRST = 4
 
 def write(results: Source, folder: Path) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
-    return page.save(build(results), folder)
+    made = build(results)
+    return page_folder.save(page.html(made), page.figures(made), folder)
 
 
 def build(results: Source) -> Page:

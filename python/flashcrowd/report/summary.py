@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd import reasons
+from flashcrowd.base import reasons
 from flashcrowd.report import answer, expectations, stopping, wording
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.listings import counted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -238,15 +237,6 @@ def count(amount: int, singular: str, plural: str | None = None) -> str:
 def counts(least: int, most: int) -> str:
     """From so many runs to so many: ``5 runs``, ``5 to 8 runs``."""
     return count(most, "run") if least == most else f"{least} to {most} runs"
-
-
-_UNIT = r"%|times|(?:[mµu]?s|min|h|(?:[kKMG]i?)?B(?:/s)?|[kMG]?bit/s)\b"
-_TOGETHER = re.compile(rf"(?<=\d) (?={_UNIT})|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)")
-
-
-def together(text: str) -> str:
-    """The text with numbers that stay beside their units where lines are broken."""
-    return _TOGETHER.sub("\u00a0", text)
 
 
 def sentence(text: str) -> str:

@@ -2,7 +2,7 @@
 
 Every table of a study file is a class here, and every key an attribute with the same name, so that
 a scenario can be written in Python as well. Quantities are texts with units, or objects of
-`flashcrowd.units`.
+`flashcrowd.base.units`.
 """
 
 from flashcrowd.scenario.arrivals import FlashCrowd, Poisson, Rates, Times

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from flashcrowd.base.units import Span, UnitError
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, is_negative, number
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.text_file import unread
-from flashcrowd.units import Span, UnitError
 
 MOST_LINES = 100_000
 """A study has no more hosts."""

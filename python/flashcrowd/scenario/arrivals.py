@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from flashcrowd.base.units import Span, UnitError
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.distribution import MaybeFile
 from flashcrowd.scenario.fields import (
@@ -27,7 +28,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
 )
 from flashcrowd.scenario.files import Files, as_many, rows_said
-from flashcrowd.units import Span, UnitError
 
 Source = Annotated[str, StringConstraints(max_length=300), one_line]
 """The path of a file that was read."""

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from flashcrowd.base.units import Size, Span, UnitError
 from flashcrowd.scenario.fields import MaybeInterval, MaybePositiveSpan, PacketSize, within
 from flashcrowd.scenario.flows import Flow
-from flashcrowd.units import Size, Span, UnitError
 
 PacketInterval = Annotated[Span, within(Span("1 us"), Span("1 d"))]
 """Time between two packets."""

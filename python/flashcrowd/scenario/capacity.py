@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from flashcrowd.units import UnitError, text_schema
+from flashcrowd.base.units import UnitError, text_schema
 
 MOST_ENTRIES = 1_000_000
 """More are surely a mistake."""

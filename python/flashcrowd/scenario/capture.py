@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from flashcrowd.base.units import Size, Span
 from flashcrowd.scenario.fields import Name, PositiveSpan, Table, Word, within
-from flashcrowd.units import Size, Span
 
 
 def _listed(given: Any) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import ParamSpec
 
-from flashcrowd.errors import MISSING, Problem, one_of
-from flashcrowd.kept import Kept
+from flashcrowd.base.errors import MISSING, Problem, one_of
+from flashcrowd.base.kept import Kept
+from flashcrowd.base.units import Size, Span
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.capture import Capture
@@ -30,7 +31,6 @@ from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import Population, Storage, Swarm
 from flashcrowd.scenario.utp import Utp
 from flashcrowd.scenario.workloads import Workload
-from flashcrowd.units import Size, Span
 
 P = ParamSpec("P")
 

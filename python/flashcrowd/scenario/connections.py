@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from flashcrowd.base.units import Span
 from flashcrowd.scenario.fields import PositiveSpan, Table, Word
-from flashcrowd.units import Span
 
 Names = Annotated[list[str], Field(min_length=1)]
 

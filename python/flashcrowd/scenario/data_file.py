@@ -11,10 +11,10 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from flashcrowd.errors import visible
+from flashcrowd.base.errors import visible
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.text_file import text_of
-from flashcrowd.units import UnitError
 
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _LONGEST_NUMBER = 40

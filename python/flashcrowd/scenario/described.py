@@ -36,7 +36,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from flashcrowd import _core
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.units import Quantity, Rate, Share, Size, Span, UnitError
 from flashcrowd.scenario.fields import (
     PositiveRate,
     Probability,
@@ -48,7 +49,6 @@ from flashcrowd.scenario.fields import (
 )
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.mirror import Mirror, PlanKey, from_plan, plain, plan_key, to_plan, written
-from flashcrowd.units import Quantity, Rate, Share, Size, Span, UnitError
 
 _SCHEMA: dict[str, Any] = json.loads(_core.settings_schema())
 _DEFINITIONS: dict[str, Any] = _SCHEMA["$defs"]

@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Strict, ValidationInfo, model_validator
 
-from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.base.units import Quantity, Share, Span, UnitError
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, number
 from flashcrowd.scenario.fields import DelaySpan, MaybeCount, Probability, Table, Word
 from flashcrowd.scenario.files import Files, as_many, rows_said
 from flashcrowd.scenario.text_file import unread
-from flashcrowd.units import Quantity, Share, Span, UnitError
 
 DATA = Path(__file__).parent / "data"
 

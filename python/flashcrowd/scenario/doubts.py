@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from flashcrowd.errors import Problem
+from flashcrowd.base.errors import Problem
+from flashcrowd.base.units import Rate, Size, Span
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
@@ -20,7 +21,6 @@ from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.timeline import Change, Halt
 from flashcrowd.scenario.trace import Trace
-from flashcrowd.units import Rate, Size, Span
 
 SMALLEST = 40
 """Bytes of a TCP acknowledgement: headers of IP and TCP (RFC 791, RFC 9293)."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict, StringConstraints
 
+from flashcrowd.base.units import Share
 from flashcrowd.scenario.fields import (
     DelaySpan,
     MaybeRate,
@@ -15,7 +16,6 @@ from flashcrowd.scenario.fields import (
     one_line,
 )
 from flashcrowd.scenario.impairments import MaybeJitter
-from flashcrowd.units import Share
 
 PlaceName = Annotated[str, StringConstraints(min_length=1, max_length=120), one_line]
 """What a map calls a place or an edge: any text in one line."""

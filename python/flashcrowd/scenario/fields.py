@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.errors import is_plain, visible
-from flashcrowd.units import Quantity, QuantityT, Rate, Share, Size, Span, UnitError
+from flashcrowd.base.errors import is_plain, visible
+from flashcrowd.base.units import Quantity, QuantityT, Rate, Share, Size, Span, UnitError
 
 
 class Table(BaseModel):

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
-from flashcrowd.errors import Problem
-from flashcrowd.units import UnitError
+from flashcrowd.base.errors import Problem
+from flashcrowd.base.units import UnitError
 
 
 @dataclass(frozen=True)

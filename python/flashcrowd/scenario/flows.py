@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from flashcrowd.base.units import Size, Span
 from flashcrowd.scenario.fields import (
     Interval,
     MaybePositiveSpan,
@@ -15,7 +16,6 @@ from flashcrowd.scenario.fields import (
     PacketSize,
     Table,
 )
-from flashcrowd.units import Size, Span
 
 MOST_FLOWS = 1_000_000
 """Most flows of one transfer, as of a plan."""

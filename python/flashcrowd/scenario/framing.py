@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from flashcrowd.errors import did_you_mean
-from flashcrowd.units import Size, UnitError, text_schema
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.units import Size, UnitError, text_schema
 
 FRAMES = {"ethernet": 38, "shaper": 14, "ip": 0}
 """Bytes that a frame costs beyond its IP packet, by name: Ethernet with preamble and gap, what a

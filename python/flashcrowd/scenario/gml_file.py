@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flashcrowd.errors import quoted, visible
+from flashcrowd.base.errors import quoted, visible
 from flashcrowd.scenario.graph import (
     MOST_ELEMENTS,
     Arc,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flashcrowd.errors import visible
-from flashcrowd.units import UnitError
+from flashcrowd.base.errors import visible
+from flashcrowd.base.units import UnitError
 
 MOST_NODES = 2_000
 MOST_EDGES = 20_000

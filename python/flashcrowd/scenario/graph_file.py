@@ -15,7 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.errors import visible
+from flashcrowd.base.errors import visible
+from flashcrowd.base.units import Rate, Share, Span, UnitError
 from flashcrowd.scenario.data_file import number
 from flashcrowd.scenario.edge import ways
 from flashcrowd.scenario.fields import LONGEST_DELAY
@@ -24,7 +25,6 @@ from flashcrowd.scenario.gml_file import read_gml
 from flashcrowd.scenario.graph import Attributes, Graph, refused
 from flashcrowd.scenario.graphml_file import read_graphml
 from flashcrowd.scenario.text_file import text_of, unread
-from flashcrowd.units import Rate, Share, Span, UnitError
 
 _LONGEST_NAME = 100
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from flashcrowd.errors import quoted, visible
+from flashcrowd.base.errors import quoted, visible
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.graph import (
     MOST_ELEMENTS,
     Arc,
@@ -24,7 +25,6 @@ from flashcrowd.scenario.graph import (
     refuse_twice,
     refused,
 )
-from flashcrowd.units import UnitError
 
 _SPACE = "graphml.graphdrawing.org/xmlns"
 _REFUSED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from flashcrowd.kept import Kept
+from flashcrowd.base.kept import Kept
 from flashcrowd.scenario.network import Network
 
 Sizes = tuple[tuple[str, int], ...]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from flashcrowd.base.units import Share, Span, UnitError
 from flashcrowd.scenario.distribution import LossDistribution
 from flashcrowd.scenario.fields import (
     LONGEST_DELAY,
@@ -18,7 +19,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-from flashcrowd.units import Share, Span, UnitError
 
 Spread = Annotated[PositiveSpan, within(Span("0 ms"), LONGEST_DELAY)]
 Side = Literal["sender", "receiver"]

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
-from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.base.units import Rate, Span, UnitError, text_schema
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, Table, Word, shorthand
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.trace import LinkRate
-from flashcrowd.units import Rate, Span, UnitError, text_schema
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 

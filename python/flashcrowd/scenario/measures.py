@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from flashcrowd.base.units import Span
 from flashcrowd.scenario.capture import Capture
 from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.fields import (
@@ -16,7 +17,6 @@ from flashcrowd.scenario.fields import (
     Table,
     Word,
 )
-from flashcrowd.units import Span
 
 Sampled = Literal[
     "queue-packets",

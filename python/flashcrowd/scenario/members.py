@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flashcrowd.errors import Problem, one_of
+from flashcrowd.base.errors import Problem, one_of
+from flashcrowd.base.units import Share
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.origin import Clients
 from flashcrowd.scenario.problems import shown, unknown
 from flashcrowd.scenario.swarm import Population
-from flashcrowd.units import Share
 
 AnyPopulation = Population | Clients
 Counts = Mapping[str, int]

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from flashcrowd.units import Quantity, Rate, Size, Span
+from flashcrowd.base.units import Quantity, Rate, Size, Span
 
 _ENDINGS: dict[type, str] = {Span: "_ns", Size: "_bytes", Rate: "_bps"}
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
+from flashcrowd.base.units import Span
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.fields import Count, DelaySpan, Name, Table, Word
@@ -22,7 +23,6 @@ from flashcrowd.scenario.line import Access
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.topology import At, MaybeTopology
 from flashcrowd.scenario.trace import LinkRate
-from flashcrowd.units import Span
 
 
 def _rtt_tag(given: object) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, model_validator
 
+from flashcrowd.base.units import Rate, Share, Size, Span, UnitError
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.fields import (
     Count,
@@ -21,7 +22,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-from flashcrowd.units import Rate, Share, Size, Span, UnitError
 
 Replacement = Literal["lru", "s3-fifo"]
 """Which extent gives up its memory: the one that was sent from longest ago, or by S3-FIFO."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flashcrowd.errors import visible
+from flashcrowd.base.errors import visible
 
 _SEGMENT = re.compile(r'"([^"]*)"|([^."\[\]]+)')
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.base.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.edge import ways
 from flashcrowd.scenario.network import Group, Network

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from flashcrowd.errors import MISSING, MOST, Problem, did_you_mean, one_of, visible
+from flashcrowd.base.errors import MISSING, MOST, Problem, did_you_mean, one_of, visible
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.keys import keys_at, meaning, plain_key
-from flashcrowd.units import UnitError
 
 _ALLOWED = {
     "int_type": "a whole number",

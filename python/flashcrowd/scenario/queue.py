@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from flashcrowd.errors import did_you_mean
-from flashcrowd.units import Size, UnitError, text_schema
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.units import Size, UnitError, text_schema
 
 _PACKETS = re.compile(r"\s*([+-]?[0-9]{1,18})\s*packets?\s*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flashcrowd.errors import Problem
+from flashcrowd.base.errors import Problem
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.problems import shown, unknown
 from flashcrowd.scenario.swarm import Population, Swarm

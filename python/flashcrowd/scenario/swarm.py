@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field
 
+from flashcrowd.base.units import Share, Size, Span
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.fields import (
@@ -26,7 +27,6 @@ from flashcrowd.scenario.fields import (
 )
 from flashcrowd.scenario.origin import Disk, HardDisk
 from flashcrowd.scenario.upload_control import UploadControl
-from flashcrowd.units import Share, Size, Span
 
 
 class AtOnce(Table):

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo, field_validator
 
+from flashcrowd.base.units import Span, UnitError
 from flashcrowd.scenario.fields import Table
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.trace import with_capacity
-from flashcrowd.units import Span, UnitError
 
 
 class Change(Table):

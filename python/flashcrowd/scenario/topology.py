@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from flashcrowd.base.units import Share, Span, UnitError
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import MaybeFile
 from flashcrowd.scenario.edge import Edge, Place, PlaceName
@@ -28,7 +29,6 @@ from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.graph_file import read_map
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.routes import Route, routes
-from flashcrowd.units import Share, Span, UnitError
 
 EARTH_KM = 6371.0088
 """Mean radius of the earth (IUGG 1980, (2a + b) / 3)."""

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Tag, ValidationInfo, model_validator
 
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.capacity import Capacity
 from flashcrowd.scenario.fields import MaybeCount, MaybeRate, Table, Word
 from flashcrowd.scenario.files import Files, as_many, rows_said
 from flashcrowd.scenario.trace_file import read_capacity
-from flashcrowd.units import UnitError
 
 MaybeFile = Annotated[str | None, Word("none")]
 

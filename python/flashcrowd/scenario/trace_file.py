@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.units import Quantity, Rate, Span, UnitError
 from flashcrowd.scenario.capacity import MOST_ENTRIES, Capacity
 from flashcrowd.scenario.data_file import Column, DataFile, Row, data_file, is_negative, number
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.text_file import unread
-from flashcrowd.units import Quantity, Rate, Span, UnitError
 
 HEADER = "time [s],rate [Mbit/s]"
 """A first line of a CSV file."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, create_model
 
 from flashcrowd import _core
-from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.base.units import Rate, Size, Span, UnitError
 from flashcrowd.scenario.fields import (
     DelaySpan,
     MaybePositiveSpan,
@@ -22,7 +23,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-from flashcrowd.units import Rate, Size, Span, UnitError
 
 ControllerName = Literal[
     "unlimited",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
+from flashcrowd.base.units import Size, Span, UnitError
 from flashcrowd.scenario.fields import (
     MaybePositiveSpan,
     PositiveSize,
@@ -16,7 +17,6 @@ from flashcrowd.scenario.fields import (
     within,
 )
 from flashcrowd.scenario.flows import Flow
-from flashcrowd.units import Size, Span, UnitError
 
 PageLength = Annotated[Size, within(Size("1 B"), Size("1 TiB"))]
 RequestLength = Annotated[Size, within(Size("1 B"), Size("1 MiB"))]

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store.errors import ResultsError, refused
 
 SCRATCH = ".unfinished-"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store import atomic, digests, parquet, schema
 from flashcrowd.store.errors import DamagedResults
 from flashcrowd.store.manifest import Run

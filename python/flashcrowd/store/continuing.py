@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store import atomic, batch, digests
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.binding import belongs, rows_of

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store import atomic
 from flashcrowd.store.errors import ODD, DamagedResults, ResultsError, TooLarge, refused
 

@@ -9,8 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from flashcrowd import folder_files
-from flashcrowd.errors import Unusable
+from flashcrowd.base import folder_files
+from flashcrowd.base.errors import Unusable
 
 P = ParamSpec("P")
 T = TypeVar("T")

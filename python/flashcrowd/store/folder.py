@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from flashcrowd import folder_files, locks
+from flashcrowd.base import folder_files, locks
 from flashcrowd.store import atomic, batch, digests, parquet, schema
 from flashcrowd.store.batch import Batch, Card
 from flashcrowd.store.binding import MOVE, Binding, cards_of, rows_of

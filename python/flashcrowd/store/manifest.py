@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store import digests, schema
 from flashcrowd.store.errors import DamagedResults, OtherFormat, ResultsError
 

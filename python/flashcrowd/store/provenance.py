@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd import folder_files
+from flashcrowd.base import folder_files
 from flashcrowd.store import atomic, digests
 from flashcrowd.store.binding import RUNS, is_names, runs_in
 from flashcrowd.store.errors import DamagedResults, ForeignResults

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashcrowd import folder_files
-from flashcrowd.errors import did_you_mean
+from flashcrowd.base import folder_files
+from flashcrowd.base.errors import did_you_mean
 from flashcrowd.store import digests, html, parquet, provenance, schema, swept
 from flashcrowd.store.batch import files
 from flashcrowd.store.binding import MOVE, Binding, cards_of

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashcrowd import units
+from flashcrowd.base import units
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Manifest
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from flashcrowd.base.units import Rate, UnitError
 from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.members import AnyPopulation, taken
@@ -22,7 +23,6 @@ from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.timeline import Change
 from flashcrowd.scenario.trace import Trace
-from flashcrowd.units import Rate, UnitError
 
 
 @dataclass(frozen=True)

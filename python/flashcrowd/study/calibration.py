@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from flashcrowd.catalogue import STUDIES
+from flashcrowd.base.need import Need
 from flashcrowd.engines import Engine, PlanRejected, Timed
-from flashcrowd.need import Need
+from flashcrowd.study.catalogue import STUDIES
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.point import Point
 from flashcrowd.study.seeds import seed_of

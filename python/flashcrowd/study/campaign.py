@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.base.extras import required
+from flashcrowd.base.looks import Looks
 from flashcrowd.engines import Engine
-from flashcrowd.extras import required
-from flashcrowd.looks import Looks
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import assembling
 from flashcrowd.store.continuing import changes_of

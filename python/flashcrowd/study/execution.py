@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from flashcrowd.base.errors import why
 from flashcrowd.engines import Engine, EngineError, RunHandle
-from flashcrowd.errors import why
 from flashcrowd.study.pool import Done, Job
 
 

@@ -11,15 +11,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from flashcrowd import bounds, metrics
-from flashcrowd.errors import Problem
+from flashcrowd.base import bounds, metrics
+from flashcrowd.base.errors import Problem
+from flashcrowd.base.units import UnitError
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.fields import Table, Word
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study.headline import MeasureText, must_exist, setting_problems
 from flashcrowd.study.sweep import Axis
-from flashcrowd.units import UnitError
 
 Bound = Annotated[str | None, Word("none")]
 """A quantity in the unit of the measure, or a change in per cent."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.reasons import form
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.reasons import form
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study.sweep import Axis

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from flashcrowd import bounds, metrics
-from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
-from flashcrowd.metrics import CASE
+from flashcrowd.base import bounds, metrics
+from flashcrowd.base.errors import Problem, did_you_mean, nearest, one_of
+from flashcrowd.base.metrics import CASE
+from flashcrowd.base.units import Share, UnitError
 from flashcrowd.scenario import paths, placement
 from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.fields import Table, one_line
@@ -22,10 +23,9 @@ from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.study.sweep import Axis
-from flashcrowd.units import Share, UnitError
 
 MeasureText = Annotated[str, AfterValidator(lambda text: str(metrics.parse(text)))]
-"""A measure in words, as `flashcrowd.metrics` reads them."""
+"""A measure in words, as `flashcrowd.base.metrics` reads them."""
 
 
 def _setting(given: Any) -> Any:

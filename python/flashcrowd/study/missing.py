@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from flashcrowd.errors import MISSING, Problem
+from flashcrowd.base.errors import MISSING, Problem
+from flashcrowd.study.explain import find
 
 _SWEPT = re.compile(r'sweep\."([^"]+)"\[\d+\](.*)')
 
@@ -17,8 +18,6 @@ def with_examples(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _with_example(problem: Problem) -> Problem:
-    from flashcrowd.study.explain import find  # late: it knows all tables, as few errors need it
-
     swept = _SWEPT.fullmatch(problem.path)
     keys = find("".join(swept.groups()) if swept else problem.path)
     for key in keys:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from flashcrowd import _core
-from flashcrowd.amounts import scaled
-from flashcrowd.cores import cores
+from flashcrowd.base.amounts import scaled
+from flashcrowd.base.cores import cores
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.need import Need
 from flashcrowd.engines import Engine, Timed
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.need import Need
 
 PROCESS_BYTES = 160_000_000
 """What `flashcrowd run` has at its peak besides the runs themselves, with tables of small studies.

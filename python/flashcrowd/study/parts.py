@@ -13,12 +13,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from flashcrowd.errors import Problem
+from flashcrowd.base.errors import Problem
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
-from flashcrowd.study.missing import with_examples
 from flashcrowd.study.sweep import Axis
 
 TablePath = tuple[str, ...]
@@ -127,7 +126,7 @@ class Parts:
         try:
             Scenario.model_validate(document, context=self._context)
         except ValidationError as error:
-            return with_examples(problems_of(error, Scenario, document))
+            return problems_of(error, Scenario, document)
         raise AssertionError("a document is refused with validated tables in it, and not without")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashcrowd.kept import Kept
+from flashcrowd.base.kept import Kept
 from flashcrowd.plan import Plan, lower
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario

@@ -19,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from flashcrowd import terminal
-from flashcrowd.amounts import counted, duration
+from flashcrowd.base import terminal
+from flashcrowd.base.amounts import counted, duration
 from flashcrowd.scenario.check import TOO_BIG
 from flashcrowd.study.need import StudyNeed, size
 from flashcrowd.study.pool import Watch

@@ -8,8 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import toml_text
-from flashcrowd.errors import MISSING, Problem, StudyError, visible
+from flashcrowd.base import toml_text
+from flashcrowd.base.errors import MISSING, Problem, StudyError, visible
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
@@ -39,7 +39,7 @@ def read_text(path: str | Path) -> str:
 
 def at_hand(path: Path) -> Path:
     """The study that ships for `studies/NAME.toml` where no such file is here, else the path."""
-    from flashcrowd.catalogue import STUDIES  # late: it knows the engines, too
+    from flashcrowd.study.catalogue import STUDIES  # late: it knows the engines, too
 
     own = STUDIES / path.name
     if path.parent != Path("studies") or path.suffix != ".toml" or not own.is_file():
@@ -55,7 +55,7 @@ def at_hand(path: Path) -> Path:
 
 def _shipped(path: str | Path) -> str:
     """How to get a study that ships, if the name is one's and there is no such file."""
-    from flashcrowd.catalogue import STUDIES  # late: it knows the engines, too
+    from flashcrowd.study.catalogue import STUDIES  # late: it knows the engines, too
 
     name, missing = Path(path).name, not Path(path).exists()
     if not (missing and name.endswith(".toml") and (STUDIES / name).is_file()):

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from flashcrowd.looks import AT_LEAST, AT_MOST, Looks
+from flashcrowd.base.looks import AT_LEAST, AT_MOST, Looks
+from flashcrowd.base.units import Share, UnitError
 from flashcrowd.scenario.fields import Table
-from flashcrowd.units import Share, UnitError
 
 MOST = 100_000
 """Most repeats of a point."""

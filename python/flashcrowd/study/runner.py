@@ -6,8 +6,8 @@ import re
 import warnings
 from pathlib import Path
 
+from flashcrowd.base.errors import first, warning
 from flashcrowd.engines import Engine, registry
-from flashcrowd.errors import first, warning
 from flashcrowd.plan.digest import digest
 from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run

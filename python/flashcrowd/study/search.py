@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from flashcrowd.catalogue import KINDS
-from flashcrowd.metrics import METRICS
+from flashcrowd.base.metrics import METRICS
+from flashcrowd.study.catalogue import KINDS
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, Key, every_key
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.kept import Kept
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.kept import Kept
+from flashcrowd.base.units import UnitError
 from flashcrowd.plan.lower import used_by, wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.doubts import above_lines, doubts, unsaid
@@ -24,7 +25,6 @@ from flashcrowd.study import expectation, headline
 from flashcrowd.study.expectation import Expectation
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
-from flashcrowd.study.missing import with_examples
 from flashcrowd.study.overrides import overridden, refined, replaced_in, wholes_first
 from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
@@ -33,7 +33,6 @@ from flashcrowd.study.repeats import Repeats, Until
 from flashcrowd.study.seeds import seed_of
 from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
 from flashcrowd.study.toml import toml_of
-from flashcrowd.units import UnitError
 
 Sweep = Annotated[
     list[Axis],
@@ -52,8 +51,8 @@ class Study(Scenario):
     """A scenario, what varies, and how often each variant is repeated.
 
     The attributes are the keys of a study file. In Python, quantities are texts with units or
-    objects of `flashcrowd.units`; `Study(...)` raises pydantic's `ValidationError` for what a table
-    alone shows to be wrong, everything else is found by `points` and `check`.
+    objects of `flashcrowd.base.units`; `Study(...)` raises pydantic's `ValidationError` for what
+    a table alone shows to be wrong, everything else is found by `points` and `check`.
     """
 
     format: Annotated[Literal[1], BeforeValidator(_whole, json_schema_input_type=Literal[1])] = 1
@@ -157,8 +156,7 @@ class Study(Scenario):
         try:
             study = cls.model_validate(document, context={"files": files})
         except ValidationError as error:
-            found = with_examples(problems_of(error, cls, document))
-            raise StudyError(found, place) from None
+            raise StudyError(problems_of(error, cls, document), place) from None
         study._files, study._place = files, place
         return study
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template as Text
 
-from flashcrowd.catalogue import HOME, KINDS, STUDIES, opening
-from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
+from flashcrowd.base.errors import Problem, StudyError, did_you_mean, one_of
+from flashcrowd.base.units import Rate, Span, UnitError
 from flashcrowd.scenario.line import line_values
-from flashcrowd.units import Rate, Span, UnitError
+from flashcrowd.study.catalogue import HOME, KINDS, STUDIES, opening
 
 LINE = "ADSL 1/8"
 """The line if nobody chooses one."""

@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashcrowd.cores import cores
+from flashcrowd.base.cores import cores
+from flashcrowd.base.signals import heed
 from flashcrowd.engines import Cancelled, Engine, RunHandle
-from flashcrowd.signals import heed
 from flashcrowd.study.execution import carry_out
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from flashcrowd.looks import Looks
+from flashcrowd.base.looks import Looks
 from flashcrowd.store import batch
 from flashcrowd.store.errors import ResultsError
 from flashcrowd.store.manifest import Manifest, Run

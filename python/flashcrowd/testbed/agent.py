@@ -25,10 +25,10 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from flashcrowd.base.errors import FAILED, StudyError
+from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation.member import SECRET, parsed
 from flashcrowd.engines import EngineError, registry
-from flashcrowd.errors import FAILED, StudyError
-from flashcrowd.signals import how_it_ended
 from flashcrowd.store import IncompleteResults, ResultsError, atomic
 from flashcrowd.store import open as open_results
 from flashcrowd.store.manifest import Manifest

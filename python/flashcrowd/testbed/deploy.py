@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.store import IncompleteResults
 from flashcrowd.store import open as open_results
 from flashcrowd.store.digests import MANIFEST

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.signals import how_it_ended
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.base.signals import how_it_ended
 from flashcrowd.study.progress import say
 from flashcrowd.testbed.options import Options
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.toml_file import table_of
+from flashcrowd.base.cluster_errors import ClusterError
+from flashcrowd.study.option_file import table_of
 
 VARIABLE = "FLASHCROWD_ENOSLIB"
 """Names EnOSlib's environment where the file does not."""

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from flashcrowd.base.cores import cores
+from flashcrowd.base.errors import EngineError, PlanRejected
 from flashcrowd.clients.controller import CONTROLLED
-from flashcrowd.cores import cores
 from flashcrowd.engines.emulation import Emulator
-from flashcrowd.errors import EngineError, PlanRejected
 from flashcrowd.report import source as tables
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate, estimate
 from flashcrowd.store import atomic
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
-from flashcrowd.traps import outcome, seen, trap
+from flashcrowd.traps import observed_run, outcome, trap
 from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.outcome import Verdicts
 from flashcrowd.traps.run import Tell, known
@@ -206,10 +206,10 @@ def _beside(
     outcomes, reasons = (tables.strings(runs, name) for name in ("outcome", "reason"))
     failed = [why for how, why in zip(outcomes, reasons, strict=True) if how == "failed"]
     names = [f"{100 * share:g} %" for share in shares] + list(controllers)
-    points = seen.read(one, results)
+    points = observed_run.read(one, results)
     if (missing := [name for index, name in enumerate(names) if not points.get(index)]) != []:
         raise EngineError(f"trap {one.name}: no run of {', '.join(missing)}: {'; '.join(failed)}")
-    there = seen.read(one, source)
+    there = observed_run.read(one, source)
     # The simulation has every limit, and then the same controllers.
     places = [SHARES.index(share) for share in shares]
     places += [len(SHARES) + number for number in range(len(controllers))]

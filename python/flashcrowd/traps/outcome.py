@@ -9,7 +9,7 @@ import numpy as np
 
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate, difference, estimate
-from flashcrowd.traps import seen
+from flashcrowd.traps import observed_run
 from flashcrowd.traps.observed_run import ObservedRun
 from flashcrowd.traps.trap import SHARES, Trap
 
@@ -92,7 +92,7 @@ def judge(
     trap: Trap, results: Source, controllers: Sequence[str], shares: Sequence[float] = SHARES
 ) -> Verdicts:
     """Hold the controllers of a trap's study against the best of its fixed limits, `shares`."""
-    points = seen.read(trap, results)
+    points = observed_run.read(trap, results)
     fixed = [points[index] for index in range(len(shares))]
     chosen = [_oracle(trap, fixed, stretch) for stretch in trap.stretches]
     oracle = _Oracle(trap, [fixed[index] for index in chosen])

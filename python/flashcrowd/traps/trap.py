@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.base.units import Rate, Span
 from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.study import Study
-from flashcrowd.units import Rate, Span
 
 HOME = Path(__file__).parent
 LINE = "line"

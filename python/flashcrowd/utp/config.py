@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
+from flashcrowd.base.errors import Problem, StudyError, did_you_mean, one_of
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.problems import problems_of, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flashcrowd.amounts import scaled
+from flashcrowd.base.amounts import scaled
 
 SENDER = "    time       bytes         rate       RTT     queue    window   resent  timeouts"
 """The columns of one stream that is sent."""

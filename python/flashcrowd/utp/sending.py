@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.stopping import attend
 from flashcrowd.utp import lines
-from flashcrowd.utp.stopping import attend
 from flashcrowd.utp.totals import DIRECTIONS, Mark, broken, summary, totals
 from flashcrowd.utp.transfer_request import TransferRequest
 from flashcrowd.utp.voice import Voice

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.units import Rate, Size, UnitError
+from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.units import Rate, Size, UnitError
 
 MOST_SECONDS = 1e8
 """Three years: more is a slip."""

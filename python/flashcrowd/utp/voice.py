@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from flashcrowd.errors import Problem, StudyError
+from flashcrowd.base.errors import Problem, StudyError
 
 
 class Voice:

@@ -59,9 +59,9 @@ fn reads_beside_a_crowd(crowd: &str, reader: &str) -> u64 {
 
 #[test]
 fn connections_of_one_address_keep_the_disk_from_no_other() {
-    // Its own, one of the crowd's for each, and what is under way.
+    // Its own, one of the crowd's for each, and what is under way; many more where the machine lets the reader wait.
     let apart = reads_beside_a_crowd("127.0.0.2", "127.0.0.3");
-    assert!(apart < 20 * 8, "{apart}");
     let together = reads_beside_a_crowd("127.0.0.2", "127.0.0.2");
     assert!(together > 20 * 20, "the crowd is too small to say anything: {together}");
+    assert!(3 * apart < together, "{apart} of {together}");
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
-from flashcrowd.autolimit.client import Refused
 from flashcrowd.autolimit.probes.prober import Reflector
-from flashcrowd.utp.endpoint import port_number
+from flashcrowd.base.endpoint import port_number
+from flashcrowd.client_api.client import Refused
 
 PUBLIC = tuple(
     Reflector(address)

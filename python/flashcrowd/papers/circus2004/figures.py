@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from flashcrowd.drawing.blocks import Block, Table, Text
 from flashcrowd.papers import listing
 from flashcrowd.papers.circus2004 import others
 from flashcrowd.papers.circus2004.quantities import measure
@@ -13,7 +14,6 @@ from flashcrowd.papers.measured import Given
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.report import columns
-from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.points import Point
 
 #: The policies of every figure, in this order.

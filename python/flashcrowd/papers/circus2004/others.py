@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers import paper
 from flashcrowd.papers.circus2004.judges import JUDGES
 from flashcrowd.papers.circus2004.words import CIRCUS
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.measured import Given
-from flashcrowd.report.blocks import Block, Cell, Table, Text
 
 
 def instead(given: Given, name: str) -> Given:

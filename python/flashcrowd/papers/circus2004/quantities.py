@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from flashcrowd.base.units import Rate, Size
 from flashcrowd.papers.circus2004.words import LINES, POPULATIONS, exact, scale_of
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
-from flashcrowd.units import Rate, Size
 
 #: A packet carries 1448 B of a file, and 1500 B of a line.
 _WIRE = 1500 / 1448

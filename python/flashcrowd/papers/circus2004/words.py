@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from flashcrowd.base.units import Rate, Share, Size, Span
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.points import Point
-from flashcrowd.units import Rate, Share, Size, Span
 
 #: The paper's lines, by their rate.
 LINES = {"T1": "1.544 Mbit/s", "10T": "10 Mbit/s", "T3": "44.736 Mbit/s"}

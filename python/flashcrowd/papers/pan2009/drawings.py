@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import canvas, key, per_cent
+from flashcrowd.drawing.style import QUIET, looks
 from flashcrowd.papers.plots import ends
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import canvas, key, per_cent
 from flashcrowd.report.statistics import Estimate
-from flashcrowd.report.style import QUIET, looks
 
 
 def histograms(

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from flashcrowd.base.units import Rate
+from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers import curves, listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import hidden, quantities, rules, survives, today
@@ -14,10 +16,8 @@ from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described, li
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import estimate
-from flashcrowd.units import Rate
 
 UP, DOWN = {"way": "up"}, {"way": "down"}
 SETTLED = {"from_s": 20}

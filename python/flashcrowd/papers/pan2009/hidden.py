@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.pan2009.judges import JUDGES
 from flashcrowd.papers.pan2009.words import LIMITERS
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
 
 #: What was varied, with the headings of the columns.
 VARIED = {

@@ -7,6 +7,7 @@ spread    the range of the measure over the points of `where` against that of `a
 
 from __future__ import annotations
 
+from flashcrowd.base.units import Rate
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING
 from flashcrowd.papers.claim import Judge
@@ -17,7 +18,6 @@ from flashcrowd.papers.pan2009.words import described
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import difference, estimate
-from flashcrowd.units import Rate
 
 #: The judges of its measures.
 MEASURED = Measured(measure, described)

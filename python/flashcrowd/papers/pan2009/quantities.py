@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from flashcrowd.base.units import Rate, Span
 from flashcrowd.papers import curves, steps
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
-from flashcrowd.units import Rate, Span
 
 #: What the timeline of the study with a rising limit changes.
 LIMIT = "workloads.shared.populations.home.upload"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.pan2009 import quantities
 from flashcrowd.papers.pan2009.words import LINES
 from flashcrowd.report import wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
 from flashcrowd.report.statistics import Estimate
 
 #: What the rules are called, by their controllers.

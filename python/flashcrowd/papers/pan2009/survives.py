@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers import paper
 from flashcrowd.papers.claim import Claim
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.pan2009.judges import JUDGES
 from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report import wording
-from flashcrowd.report.blocks import Block, Cell, Table, Text
 
 #: The study that is varied.
 _LINES = "lines"

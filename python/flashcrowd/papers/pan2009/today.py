@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from flashcrowd.drawing.blocks import Block, Table, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import quantities
 from flashcrowd.papers.pan2009.drawings import bars
 from flashcrowd.papers.pan2009.words import control
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.points import Point
 
 #: What the uploads go over, by the settings that select it.

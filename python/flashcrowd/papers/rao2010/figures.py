@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from flashcrowd.drawing.blocks import Block, Figure, Text
+from flashcrowd.drawing.canvas import canvas, key, per_cent
+from flashcrowd.drawing.style import looks
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.rao2010 import iplane, quantities
 from flashcrowd.papers.tables import change_grid, level_grid, levels
 from flashcrowd.report import source
-from flashcrowd.report.blocks import Block, Figure, Text
-from flashcrowd.report.canvas import canvas, key, per_cent
 from flashcrowd.report.charts import histograms
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.charts.means import Shown, draw, means
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate
-from flashcrowd.report.style import looks
 
 ALIKE_20 = {"seed.upload": "20 KiB/s", "leechers.upload": "20 KiB/s"}
 FAST_SEED = {"seed.upload": "50 KiB/s", "leechers.upload": "20 KiB/s"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flashcrowd.drawing.blocks import Block, Text
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.rossi2010 import quantities
 from flashcrowd.papers.rossi2010.listing import listing
-from flashcrowd.report.blocks import Block, Text
 
 
 def draw(evidence: Evidence) -> Iterator[Block]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from matplotlib.axes import Axes
 
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import Canvas, canvas, key
+from flashcrowd.drawing.style import QUIET, SeriesStyle, looks
 from flashcrowd.papers import curves
 from flashcrowd.papers.evidence import StudyEvidence, Where
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import Canvas, canvas, key
-from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 Step = tuple[float, float]
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from flashcrowd.base.units import Rate
+from flashcrowd.drawing.blocks import Block
 from flashcrowd.papers import steps
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Draw
@@ -23,9 +25,7 @@ from flashcrowd.papers.rossi2010.drawings import (
 )
 from flashcrowd.papers.rossi2010.listing import listing
 from flashcrowd.papers.rossi2010.words import family, name
-from flashcrowd.report.blocks import Block
 from flashcrowd.report.measures import Measure
-from flashcrowd.units import Rate
 
 #: Transports and buffers of the figures with one flow: those that reproduce the table, and the
 #: text's own.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from flashcrowd.base.units import Rate
 from flashcrowd.papers import steps, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
@@ -20,7 +21,6 @@ from flashcrowd.papers.rossi2010.words import described
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import estimate
-from flashcrowd.units import Rate
 
 
 def cells(evidence: Evidence, given: Given) -> Finding:

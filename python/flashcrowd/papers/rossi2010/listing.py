@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashcrowd.drawing.blocks import Table
 from flashcrowd.papers import listing as general
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.rossi2010.words import described
-from flashcrowd.report.blocks import Table
 from flashcrowd.report.measures import Measure
 
 

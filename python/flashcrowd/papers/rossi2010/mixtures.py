@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.drawing.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.papers.rossi2010 import quantities
 from flashcrowd.papers.rossi2010.words import name
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate, estimate

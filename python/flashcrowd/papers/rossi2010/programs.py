@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from flashcrowd.base.units import Span
+from flashcrowd.drawing.blocks import Block, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.rossi2010 import quantities
 from flashcrowd.papers.rossi2010.listing import listing
-from flashcrowd.report.blocks import Block, Text
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.sweep_values import shown
-from flashcrowd.units import Span
 
 #: The begin of a stretch, in which flows settle, that is left out: so much of it.
 _SETTLING = 1 / 3

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.papers import paper
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.testa2011.judges import JUDGES, MEASURES
 from flashcrowd.papers.verdict import Verdict
-from flashcrowd.report.blocks import Cell, Table
 
 #: Variations that have not all of the cases of ``populations``.
 UNLIKE = ("service", "unbounded-buffers", "unbounded-service")

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from flashcrowd.drawing.blocks import Block, Cell, Figure, Table, Text
+from flashcrowd.drawing.canvas import Canvas, canvas, key, per_cent
+from flashcrowd.drawing.style import QUIET, SeriesStyle, looks
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, windows
@@ -22,10 +25,7 @@ from flashcrowd.papers.testa2011.settings import (
     data,
 )
 from flashcrowd.report import columns, wording
-from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
-from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
 from flashcrowd.report.points import Point
-from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 _KINDS = ("slow", "fast")
 

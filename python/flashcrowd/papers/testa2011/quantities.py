@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from flashcrowd.base.units import Rate, Size
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.testa2011.downloads import completions
 from flashcrowd.report import source
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.source import by_run
-from flashcrowd.units import Rate, Size
 
 _KEPT = "Of the second half of a run's completions; the first half is discarded as the paper does."
 

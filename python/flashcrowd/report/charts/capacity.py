@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from flashcrowd.diagram.curve import Curve, curve, is_trace
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import canvas, key
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import canvas, key
+from flashcrowd.drawing.style import looks
 from flashcrowd.report.source import section
-from flashcrowd.report.style import looks
 
 SLUG = "capacity"
 _BINS = 240

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import canvas
+from flashcrowd.drawing.style import DASHES, FAINT, INK, PALETTE, QUIET
 from flashcrowd.report import axis_words, source
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import canvas
 from flashcrowd.report.points import Point, Points
-from flashcrowd.report.style import DASHES, FAINT, INK, PALETTE, QUIET
 
 #: So many connections are drawn: one for each point, or the busiest of a single one.
 _MOST = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flashcrowd.drawing.blocks import Figure
 from flashcrowd.report import source
-from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.charts.pings import averaged
 from flashcrowd.report.instants import Instant

@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import Canvas, canvas, key, per_cent
+from flashcrowd.drawing.figure_data import Series
+from flashcrowd.drawing.style import QUIET, looks
 from flashcrowd.report import arrange, wording
 from flashcrowd.report.arrange import Layout, Panel
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
-from flashcrowd.report.figure_data import Series
 from flashcrowd.report.points import Point, Points
-from flashcrowd.report.style import QUIET, looks
 
 
 @dataclass(frozen=True)

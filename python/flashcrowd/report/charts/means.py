@@ -10,15 +10,16 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
-from flashcrowd.report import fitting, wording
+from flashcrowd.drawing import fitting
+from flashcrowd.drawing.blocks import Figure
+from flashcrowd.drawing.canvas import Canvas, canvas, from_zero, key
+from flashcrowd.drawing.figure_data import Series
+from flashcrowd.drawing.style import QUIET, SeriesStyle, looks
+from flashcrowd.report import wording
 from flashcrowd.report.arrange import Line, layout
-from flashcrowd.report.blocks import Figure
-from flashcrowd.report.canvas import Canvas, canvas, from_zero, key
-from flashcrowd.report.figure_data import Series
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.statistics import Estimate
-from flashcrowd.report.style import QUIET, SeriesStyle, looks
 
 #: On an axis of categories the lines stand so far from each other, in points.
 _ASIDE = 7.0

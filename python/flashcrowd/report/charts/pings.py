@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from flashcrowd.drawing.blocks import Figure
 from flashcrowd.report import source, wording
-from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant

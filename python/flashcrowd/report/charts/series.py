@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd.drawing.blocks import Figure
 from flashcrowd.report import source, wording
-from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.points import Point, Points
 
