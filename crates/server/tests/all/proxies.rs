@@ -78,6 +78,7 @@ fn the_bound_of_an_address_is_that_of_the_client() {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    stand.until(|now| now.connections == taking.len() as u64);
     assert_eq!(taking[0].ask("GET", "/f", &range).status, 206);
     drop(taking);
     stand.stop();
