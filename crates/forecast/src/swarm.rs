@@ -239,6 +239,9 @@ fn stay(population: &Population, place: usize, count: usize) -> Stay {
         Departure::After { mean_ns } => {
             Stay::Complete { seconds: mean_ns.seconds() * exponential, share: 0.0 }
         }
+        Departure::AfterExactly { stay_ns } => {
+            Stay::Complete { seconds: stay_ns.seconds(), share: 0.0 }
+        }
         Departure::AfterShare { share } => {
             Stay::Complete { seconds: 0.0, share: share * exponential }
         }

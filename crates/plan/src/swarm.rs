@@ -123,6 +123,11 @@ pub enum Departure {
         /// Mean of the time.
         mean_ns: Span,
     },
+    /// The same time later, each.
+    AfterExactly {
+        /// That time.
+        stay_ns: Span,
+    },
     /// A random (exponential) time later, whose mean is this share of its own download time.
     AfterShare {
         /// Mean of the time as a share of the download time.

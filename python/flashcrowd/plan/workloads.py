@@ -20,8 +20,6 @@ from flashcrowd.scenario.scenario import default_transport, stack_of, transports
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import (
     WITHOUT_UTP,
-    After,
-    AfterShare,
     Departure,
     Population,
     Swarm,
@@ -264,14 +262,10 @@ def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
 
 
 def _departure(departure: Departure) -> dict[str, Any]:
-    if isinstance(departure, After):
-        return {"kind": "after", "mean_ns": departure.mean.ns}
-    if isinstance(departure, AfterShare):
-        return {"kind": "after-share", "share": departure.share.value}
     if isinstance(departure, SessionDistribution):
         points = [(fraction.value, stay.seconds) for fraction, stay in departure.points]
         return {"kind": "session", "stay_s": points}
-    return {"kind": departure.kind}
+    return to_plan(departure)
 
 
 def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[dict[str, Any]]:

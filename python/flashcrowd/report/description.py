@@ -12,18 +12,12 @@ from flashcrowd.report.charts.names import called
 from flashcrowd.report.points import Axis, Points
 from flashcrowd.report.source import Source, section
 from flashcrowd.report.sweep_values import shown
+from flashcrowd.scenario.swarm import DEPARTURES
 
 _ARRIVALS = {
     "flash-crowd": "come together within {spread} from {start}",
     "poisson": "come one by one, {gap} apart on average",
     "times": "come at given instants",
-}
-_DEPARTURES = {
-    "at-once": "leave as soon as they have the file",
-    "after": "leave {mean} after completion on average",
-    "after-share": "leave after {share} of their own download time on average",
-    "never": "stay to the end",
-    "all-done": "stay until all are done",
 }
 
 
@@ -192,7 +186,7 @@ def _population(population: Mapping[str, Any]) -> str:
     parts = [who, f"client {population.get('profile')}", limit]
     parts.append(_phrase(_ARRIVALS, population.get("arrivals")))
     if role == "leechers":
-        parts.append(_phrase(_DEPARTURES, population.get("departure")))
+        parts.append(_phrase(DEPARTURES, population.get("departure")))
     if population.get("replace"):
         parts.append("each leaver is followed by a new leecher")
     return ", ".join(part for part in parts if part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field
 
@@ -32,20 +32,32 @@ from flashcrowd.scenario.upload_control import UploadControl
 class AtOnce(Table):
     """Leaves as soon as it has the file."""
 
+    said: ClassVar[str] = "leave as soon as they have the file"
     kind: Literal["at-once"] = "at-once"
 
 
 class After(Table):
     """Leaves a random (exponential) time after it has the file."""
 
+    said: ClassVar[str] = "leave {mean} after completion on average"
     kind: Literal["after"] = "after"
     mean: PositiveSpan
     """Mean of that time."""
 
 
+class AfterExactly(Table):
+    """Leaves a given time after it has the file, as a client with a seeding time does."""
+
+    said: ClassVar[str] = "leave {stay} after completion"
+    kind: Literal["after-exactly"] = "after-exactly"
+    stay: PositiveSpan
+    """That time."""
+
+
 class AfterShare(Table):
     """As `after`, with a mean that is a share of the peer's own download time."""
 
+    said: ClassVar[str] = "leave after {share} of their own download time on average"
     kind: Literal["after-share"] = "after-share"
     share: Share
     """Mean of that time as a share of the download time."""
@@ -54,24 +66,33 @@ class AfterShare(Table):
 class Never(Table):
     """Stays until the run ends."""
 
+    said: ClassVar[str] = "stay to the end"
     kind: Literal["never"] = "never"
 
 
 class AllDone(Table):
     """Leaves when every leecher of the swarm has the file."""
 
+    said: ClassVar[str] = "stay until all are done"
     kind: Literal["all-done"] = "all-done"
 
 
+_LEAVING = (AtOnce, After, AfterExactly, AfterShare, Never, AllDone)
+
+DEPARTURES: dict[str, str] = {it.model_fields["kind"].default: it.said for it in _LEAVING}
+"""What each kind of departure is, in a sentence about the peers."""
+
 DepartureTable = Annotated[
-    AtOnce | After | AfterShare | Never | AllDone | SessionDistribution,
+    AtOnce | After | AfterExactly | AfterShare | Never | AllDone | SessionDistribution,
     Discriminator("kind"),
 ]
 
 
 DepartureText = (
     Literal["at-once", "never", "all-done"]
-    | Annotated[str, Field(pattern="^after ", examples=["after 10 min", "after 50 %"])]
+    | Annotated[
+        str, Field(pattern="^after ", examples=["after 10 min", "after exactly 60 s", "after 50 %"])
+    ]
 )
 
 
@@ -83,10 +104,12 @@ class _SessionFile(Table):
 
 
 def _after(given: Any) -> Any:
-    """The tables that texts such as "after 10 min" and "after 50 %" stand for."""
+    """The tables of texts such as "after 10 min", "after exactly 60 s" and "after 50 %"."""
     words = given.split(maxsplit=1) if isinstance(given, str) else []
     if len(words) != 2 or words[0] != "after":
         return given
+    if (exactly := words[1].removeprefix("exactly ")) != words[1]:
+        return {"kind": "after-exactly", "stay": exactly.strip()}
     if words[1].endswith("%"):
         return {"kind": "after-share", "share": words[1]}
     return {"kind": "after", "mean": words[1]}
@@ -94,7 +117,14 @@ def _after(given: Any) -> Any:
 
 Departure = Annotated[
     DepartureTable,
-    kind_from(None, mean="after", share="after-share", file="session", points="session"),
+    kind_from(
+        None,
+        mean="after",
+        stay="after-exactly",
+        share="after-share",
+        file="session",
+        points="session",
+    ),
     shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
     BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText | _SessionFile),
 ]

@@ -62,6 +62,7 @@ impl Swarms {
         let stay = match &self.population(number).departure {
             Departure::AtOnce => Span::ZERO,
             Departure::After { mean_ns } => stream.exponential(*mean_ns),
+            Departure::AfterExactly { stay_ns } => *stay_ns,
             Departure::AfterShare { share } => {
                 stream.exponential(Span::from_seconds(download.seconds() * share))
             }

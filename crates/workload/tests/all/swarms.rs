@@ -342,3 +342,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_peer_that_stays_for_a_given_time_leaves_to_the_nanosecond() {
+    let mut populations = crowd();
+    populations[1].departure = Departure::AfterExactly { stay_ns: Span::from_secs(60) };
+    let (mut swarms, _) = begun(&plan(populations), View::Inside);
+    for (number, at) in [(1, 1), (2, 3)] {
+        assert!(swarms.arrive(seconds(at), number));
+    }
+    for (number, at) in [(2, 10), (1, 25)] {
+        swarms.complete(seconds(at), number);
+        let due: Vec<(Time, Due)> = swarms.take_due().collect();
+        assert_eq!(due, [(seconds(at + 60), Due::Departure(number))]);
+    }
+}
