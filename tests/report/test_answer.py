@@ -331,6 +331,26 @@ def test_a_measure_of_a_call_has_the_name_of_its_workload():
     assert [of.least(it).amount for it in of.measures] == [40.0, 40.0]
 
 
+def test_a_share_of_what_is_too_small_to_matter_says_nothing():
+    found = transfers({"cubic": {"a": [4.0, 4.1, 4.0, 4.1]}, "bbr": {"a": [6.0, 6.1, 6.0, 6.1]}})
+    lost = [0, 0, 0, 0, 1, 2, 0, 1]
+    calls = [
+        {"run": run, "call": "talk", "from": "home-1", "to": "b", "sent": 1000, "lost": it,
+         "mean_delay_s": 0.02, "p95_delay_s": 0.03, "jitter_s": 0.001}
+        for run, it in enumerate(lost)
+    ]  # fmt: skip
+    found.tables["calls"] = pa.Table.from_pylist(calls)
+    loss = "Call loss is about the same with CUBIC or BBR as a transport."
+    found.study["report"] = {"headline": ["goodput", "call loss of talk from home-1"]}
+    _, said, sure = sentences(found)
+    assert said == loss
+    assert sure.startswith("The difference is known within ")
+    found.study["report"] = {"headline": ["call loss of talk from home-1"]}
+    said, sure = sentences(found)
+    assert said == loss
+    assert sure == "All differences are too small to matter (4 runs per point)."
+
+
 def test_the_tail_of_a_call_is_that_of_its_intervals():
     found = transfers({"cubic": {"a": [4.0]}, "bbr": {"a": [6.0]}})
     calls = [

@@ -15,7 +15,6 @@ from flashcrowd.report.clause_words import MOST_WORDS, every, words
 from flashcrowd.report.clauses import Clause, clauses, subject
 from flashcrowd.report.compared import Compared
 from flashcrowd.report.expectations import Judged, overall
-from flashcrowd.report.finding import Finding
 from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Points
@@ -141,7 +140,7 @@ def _compared(
         if len(flat) + len(closing) < _MOST and group:
             flat.append(f"{_alike(group)}.")
             used += group
-    return [*flat, *_sure([it for clause in used for it in clause.findings]), *closing]
+    return [*flat, *_sure(used), *closing]
 
 
 def _alike(same: Sequence[Clause]) -> str:
@@ -159,25 +158,29 @@ def _alike(same: Sequence[Clause]) -> str:
     return wording.sentence(text)
 
 
-def _sure(used: Sequence[Finding]) -> Iterator[str]:
+def _sure(used: Sequence[Clause]) -> Iterator[str]:
     """A sentence on how well the differences are known, and by how many runs."""
     if not used:
         return
-    counts = [count for it in used for count in it.runs]
+    counts = [count for clause in used for it in clause.findings for count in it.runs]
     least, most = min(counts), max(counts)
     runs = f"{wording.counts(least, most)} per point"
     of: dict[str, float] = {}
     differences = 0
-    for it in used:
-        name = subject(it.measure)
-        for change, size in it.changes:
-            of[name] = max(of.get(name, 0.0), _relative(change, size))
-            differences += 1
-    spread = max(of.values())
+    for clause in used:
+        # Of two numbers too small to matter, a share says nothing: 0.01 % of losses and none.
+        small = clause.compared.headline.least(clause.measure).amount
+        for change, size in (it for found in clause.findings for it in found.changes):
+            if size >= small:
+                of[clause.subject] = max(of.get(clause.subject, 0.0), _relative(change, size))
+                differences += 1
+    spread = max(of.values(), default=0.0)
     if most == 1:
         yield "Each number is a sample: one run per point."
     elif least == 1 or not math.isfinite(spread):
         yield f"How well the differences are known is open ({runs})."
+    elif not of:
+        yield f"All differences are too small to matter ({runs})."
     elif spread < _NOTHING:
         yield f"The runs of a point are all alike ({runs})."
     elif not _are_near(list(of.values())):
