@@ -59,6 +59,19 @@ def test_a_change_has_three_digits_and_is_a_factor_from_a_doubling_up(
 
 
 @pytest.mark.parametrize(
+    ("ratios", "ends"),
+    [
+        ((9.11, 9.15, 9.19), "[10.1, 10.2]"),
+        ((1.3161, 1.3162, 1.3163), "± < 0.001"),
+        ((0.84901, 0.84904, 0.84913), "[+84.89, +84.92]"),
+        ((0.044801, 0.044802, 0.0448015), "± < 0.001"),
+    ],
+)
+def test_the_ends_of_a_change_are_two_numbers(ratios: tuple[float, ...], ends: str) -> None:
+    assert wording.change(sample(*ratios))[1] == f"{ends}, n = {len(ratios)}"
+
+
+@pytest.mark.parametrize(
     "value", [8.5220, 1073.623, 12_345.6, 0.012_345_6, 99.996, 2.0, 1e9, 151.1606]
 )
 def test_no_number_has_more_than_four_significant_digits(value: float) -> None:

@@ -79,6 +79,17 @@ class Estimate:
             self.maximum * factor,
         )
 
+    def shifted(self, by: float) -> Estimate:
+        """The same estimate with `by` added: a change becomes a factor by 1."""
+        return Estimate(
+            self.mean + by,
+            None if self.low is None else self.low + by,
+            None if self.high is None else self.high + by,
+            self.n,
+            self.minimum + by,
+            self.maximum + by,
+        )
+
     def within(self, least: float, most: float) -> Estimate:
         """The same estimate, its interval cut to what the number can be.
 

@@ -138,12 +138,17 @@ def interval(estimate: Estimate, *, sign: bool = False, places: int | None = Non
         return ALL_EQUAL
     if estimate.low is None or estimate.high is None:
         return "sample"
-    least = _own_places(estimate, places)
-    for chosen in range(least, max(least, _places(estimate)) + 1):
-        low, high = (number(end, chosen, sign=sign) for end in (estimate.low, estimate.high))
+    ends = estimate.low, estimate.high
+    return _bracket(ends, _own_places(estimate, places), _places(estimate), sign=sign)
+
+
+def _bracket(ends: tuple[float, float], least: int, most: int, *, sign: bool = False) -> str:
+    """Both ends, with the first number of decimals that tells them apart."""
+    for places in range(least, max(least, most) + 1):
+        low, high = (number(end, places, sign=sign) for end in ends)
         if low != high:
             return f"[{low}, {high}]"
-    last = max(least, _places(estimate))
+    last = max(least, most)
     return f"± < {number(10.0**-last, max(0, last))}"
 
 
@@ -156,20 +161,23 @@ def change(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
         estimate: the change, 0.05 for 5 % more.
         places: decimals of the column of percentages; without, those of this one.
     """
-    text = (
-        f"{_times(estimate.mean, estimate.mean)} times"
-        if estimate.mean >= 1
-        else f"{number(100 * estimate.mean, _change_places(estimate, places), sign=True)} %"
-    )
-    if estimate.is_constant:
-        return text, f"all pairs equal, {runs(estimate.n)}"
-    if estimate.low is None or estimate.high is None:
-        return text, f"sample, {runs(estimate.n)}"
-    if estimate.mean >= 1:
-        low, high = (_times(end, estimate.mean) for end in (estimate.low, estimate.high))
+    if is_factor := estimate.mean >= 1:
+        shown, least = estimate.shifted(1), 0 if estimate.mean >= _TENFOLD else 1
+        text = f"{number(shown.mean, least)} times"
     else:
-        low, high = change_ends(estimate, places)
-    return text, f"[{low}, {high}], {runs(estimate.n)}"
+        shown = estimate.scaled(100)
+        least = _places_of_change(estimate) if places is None else places
+        text = f"{number(shown.mean, least, sign=True)} %"
+    if estimate.is_constant:
+        return text, f"all pairs equal, {runs(shown.n)}"
+    if shown.low is None or shown.high is None:
+        return text, f"sample, {runs(shown.n)}"
+    ends = _bracket((shown.low, shown.high), least, _places(shown), sign=not is_factor)
+    return text, f"{ends}, {runs(shown.n)}"
+
+
+_TENFOLD = 8.95
+"""A change that is ten times or more as large in two digits: its factor has no decimals."""
 
 
 def change_places(estimates: Iterable[Estimate | None]) -> int:
@@ -179,28 +187,11 @@ def change_places(estimates: Iterable[Estimate | None]) -> int:
     )
 
 
-def _times(change: float, mean: float) -> str:
-    """How many times as large: 19 for a change of 18; two digits where `mean` is below tenfold."""
-    return number(1 + change, 0 if mean >= 8.95 else 1)
-
-
-def _change_places(estimate: Estimate, places: int | None) -> int:
-    return _places_of_change(estimate) if places is None else places
-
-
 def _places_of_change(estimate: Estimate) -> int:
     """Decimals of a change in per cent: no more than three digits are of use to anybody."""
     percent = abs(100 * estimate.mean)
     most = 0 if percent >= 100 else 1 if percent >= 10 else 2
     return min(most, _places(estimate.scaled(100)))
-
-
-def change_ends(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
-    """Both ends of the interval of a relative change in per cent; it must have one."""
-    chosen = _change_places(estimate, places)
-    ends = (estimate.low, estimate.high)
-    low, high = (number(100 * end, chosen, sign=True) for end in ends if end is not None)
-    return low, high
 
 
 def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
@@ -214,7 +205,7 @@ def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> 
 def per_cent(estimate: Estimate) -> str:
     """A relative change with its interval and count: ``+3.2 % [+2.9, +3.5], n = 10``."""
     text, below = change(estimate)
-    return f"{text}{' ' if below.startswith('[') else ', '}{below}"
+    return f"{text}{' ' if below.startswith(('[', '±')) else ', '}{below}"
 
 
 def spread(estimate: Estimate, places: int | None = None) -> str:
