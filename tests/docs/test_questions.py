@@ -89,25 +89,36 @@ def test_numbers_of_the_answer_were_printed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_a_page_proposes_can_be_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every `flashcrowd run` of a page, also those with other values, as `check` sees it."""
+def test_what_a_page_proposes_can_be_checked(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every `flashcrowd run` of a page, also those with other values, as `check` sees it.
+
+    A study that the page has `flashcrowd init` write is written before.
+    """
     from flashcrowd.cli import main
 
-    monkeypatch.chdir(ROOT)
+    def ends_well(*words: str) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        assert ended.value.code == 0, words
+
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    monkeypatch.chdir(tmp_path)
     text = page(name).read_text(encoding="utf-8")
-    commands = [line for block in CONSOLE.findall(text) for line in lines(block)]
-    runs = [shlex.split(command) for command in commands if command.startswith("flashcrowd run")]
+    commands = [shlex.split(line) for block in CONSOLE.findall(text) for line in lines(block)]
+    for words in commands:
+        if words[1:2] == ["init"] and not Path(words[2]).exists():
+            ends_well(*words[1:])
+    runs = [words for words in commands if words[:2] == ["flashcrowd", "run"]]
     assert runs
     for words in runs:
         keep = [*words[2:]]
-        for option in ("--out", "--jobs"):
+        for option in ("--out", "--jobs", "--engine"):
             if option in keep:
                 place = keep.index(option)
                 del keep[place : place + 2]
-        keep = [word for word in keep if word not in ("--report", "--expect", "--quiet")]
-        with pytest.raises(SystemExit) as ended:
-            main(["check", *keep])
-        assert ended.value.code == 0, words
+        ends_well("check", *(it for it in keep if it not in ("--report", "--expect", "--quiet")))
 
 
 def test_every_page_is_found() -> None:
