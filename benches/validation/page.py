@@ -67,14 +67,15 @@ def _row(data: Validation, point: Point) -> Sequence[str]:
         point.what,
         f"{point.against}, {point.real}" if point.real else point.against,
         point.measure,
-        _span(point),
+        span(point),
         f"**{verdict}**" if verdict == "differs" else verdict,
         "\u00a0/\u00a0".join(map(str, point.runs)) if point.runs else "–",
         f"test: `{point.held}`" if point.held else _state(data.since(point)) if point.real else "–",
     )
 
 
-def _span(point: Point) -> str:
+def span(point: Point) -> str:
+    """The difference of a comparison, or what came out."""
     if point.percent is None:
         return point.result
     least, most = point.percent

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from benches.validation.page import span
+from benches.validation.points import read
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -119,6 +121,24 @@ def test_what_a_page_proposes_can_be_checked(
                 place = keep.index(option)
                 del keep[place : place + 2]
         ends_well("check", *(it for it in keep if it not in ("--report", "--expect", "--quiet")))
+
+
+DISCIPLINE = re.compile(r"fq-codel|\bcake\b", re.I)
+KERNEL = re.compile(r"\[([^\]]*)\]\((?:\.\./)?validation\.md#queue-disciplines\)")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_with_a_queue_discipline_says_how_far_it_is_from_a_kernels(name: str) -> None:
+    text = page(name).read_text(encoding="utf-8")
+    if not DISCIPLINE.search(text):
+        return
+    data = read()
+    (model,) = (it for it in data.model if it.name == "queue disciplines")
+    (point,) = (it for it in model.points if "kernel" in it.against)
+    verdict = data.verdict(point)
+    linked = KERNEL.search(text)
+    assert linked
+    assert " ".join(linked[1].split()) == (span(point) if verdict != "not compared" else verdict)
 
 
 def test_every_page_is_found() -> None:
