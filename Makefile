@@ -153,7 +153,8 @@ tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
 
 questions: build ## Run the studies of docs/questions again, and write what they print and draw into the pages (minutes)
-	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow tests/docs/test_questions.py
+	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow -n 1 tests/docs/test_questions.py tests/docs/test_upload_rule.py
+	$(BIN)/python -m benches.validation
 
 needs: build ## What check predicts beside what runs take: measure, fit its costs, write benches/needs/README.md (minutes)
 	$(BIN)/python -m benches.needs

@@ -32,12 +32,18 @@ def page(data: Validation) -> str:
         parts.append(_table(_COLUMNS, rows))
         parts.append(f"Details: [{model.details.partition('#')[0]}]({model.details}).\n")
     parts.append("## Tables of pages\n")
-    parts.append("Pages have more simulated tables. This is the state of their numbers.\n")
+    parts.append("Pages have more simulated tables. This is the state of their numbers.")
+    parts.append("*Written* is when a command last wrote the table, if one does.\n")
     tables = [
-        (f"[{it.page}]({it.page})", it.what, _state(data.since(it), named=True))
+        (
+            f"[{it.page}]({it.page})",
+            it.what,
+            str(it.made or "–"),
+            _state(data.since(it), named=True),
+        )
         for it in data.table
     ]
-    parts.append(_table(["page", "table", "state"], tables))
+    parts.append(_table(["page", "table", "written", "state"], tables))
     parts.append("## Changes of the rules\n")
     parts.append("These changes moved numbers, the newest last.\n")
     changes = [(str(it.date), it.name, it.what, ", ".join(it.rules)) for it in data.change]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from datetime import date
@@ -103,10 +104,17 @@ class Model(_Entry):
 
 
 class Table(Simulated):
-    """A table of a page with simulated numbers."""
+    """A table of a page with simulated numbers.
+
+    Attributes:
+        page: the page.
+        what: which of its tables.
+        made: when a command last wrote it; `None` if none writes it.
+    """
 
     page: str
     what: str
+    made: date | None = None
 
 
 class Validation(_Entry):
@@ -153,3 +161,19 @@ def read(path: Path = POINTS) -> Validation:
         pydantic.ValidationError: an entry is incomplete, or names what there is not.
     """
     return Validation.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def made(page: str, what: str, today: date, path: Path = POINTS) -> None:
+    """Notes that a table was written today, by all of today's rules.
+
+    Raises:
+        KeyError: the file has no such table.
+    """
+    data = read(path)
+    head = f'[[table]]\npage = "{page}"\nwhat = "{what}"\n'
+    before, found, rest = path.read_text(encoding="utf-8").partition(head)
+    if not found:
+        raise KeyError(f"{page}: {what}")
+    kept = re.sub(r"\A(?:(?:made|after) = .*\n)*", "", rest)
+    stamp = f'made = {today.isoformat()}\nafter = "{data.change[-1].name}"\n'
+    path.write_text(before + head + stamp + kept, encoding="utf-8")

@@ -1,6 +1,7 @@
 """The pages of questions say what their commands print, and their figures are those of the reports.
 
-`make questions` runs the commands again and writes what they print and draw into the pages.
+`make questions` runs the commands again and writes what they print and draw into the pages, and
+when it did into docs/validation.md.
 """
 
 import os
@@ -9,11 +10,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
 from benches.validation.page import span
-from benches.validation.points import read
+from benches.validation.points import made, read
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -27,6 +29,8 @@ PRINTED = re.compile(r"```console\n(?P<commands>.*?)```\n\n```text\n(?P<output>.
 CONSOLE = re.compile(r"```(?:console|sh)\n(.*?)```", re.S)
 FIGURE = re.compile(r"<!-- from (?P<source>\S+) -->\n!\[[^\]]*\]\((?P<image>[^)]+)\)")
 COLUMNS = "140"
+PRINTS = "what its commands print and draw"
+"""The name of that in the list of tables with their age."""
 NUMBER = re.compile(r"\d[\d\u202f]*(?:\.\d+)?")
 
 
@@ -69,6 +73,7 @@ def test_a_page_shows_what_its_commands_print_and_draw(name: str, tmp_path: Path
         again = again.replace(block[0], fresh)
     if WRITE:
         page(name).write_text(again, encoding="utf-8")
+        made(f"{name}.md", PRINTS, date.today())
     else:
         assert again == text
     for figure in FIGURE.finditer(text):
@@ -141,7 +146,9 @@ def test_a_page_with_a_queue_discipline_says_how_far_it_is_from_a_kernels(name: 
     assert " ".join(linked[1].split()) == (span(point) if verdict != "not compared" else verdict)
 
 
-def test_every_page_is_found() -> None:
+def test_every_page_is_found_and_has_its_age() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    aged = {it.page for it in read().table if it.what == PRINTS and it.made}
+    assert aged == {f"{name}.md" for name in PAGES}
     for name in PAGES:
         assert f"\n{name}\n" in index

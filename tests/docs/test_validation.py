@@ -1,12 +1,13 @@
 """The page of comparisons is what `make validation` writes, and knows which numbers are old."""
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 from benches.validation.__main__ import PAGE, README, readme
 from benches.validation.page import page, summary
-from benches.validation.points import Change, Point, Simulated, Validation, read
+from benches.validation.points import POINTS, Change, Point, Simulated, Validation, made, read
 from pydantic import ValidationError
 
 
@@ -60,6 +61,21 @@ def test_the_limit_decides_the_verdict() -> None:
 def test_an_incomplete_comparison_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         point(**given)
+
+
+def test_a_table_that_is_written_is_current(tmp_path: Path) -> None:
+    copy = tmp_path / "points.toml"
+    copy.write_text(POINTS.read_text(encoding="utf-8"), encoding="utf-8")
+    old = next(it for it in read().table if it.made)
+    made(old.page, old.what, date(2030, 1, 2), copy)
+    data = read(copy)
+    (new,) = (it for it in data.table if (it.page, it.what) == (old.page, old.what))
+    assert new.made == date(2030, 1, 2)
+    assert not data.since(new)
+    assert new.rules == old.rules
+    assert [it for it in data.table if it != new] == [it for it in read().table if it != old]
+    with pytest.raises(KeyError, match="nonsense"):
+        made(old.page, "nonsense", date(2030, 1, 2), copy)
 
 
 def test_a_change_that_there_is_not_is_refused() -> None:
