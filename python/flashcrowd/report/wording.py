@@ -139,10 +139,10 @@ def interval(estimate: Estimate, *, sign: bool = False, places: int | None = Non
     if estimate.low is None or estimate.high is None:
         return "sample"
     ends = estimate.low, estimate.high
-    return _bracket(ends, _own_places(estimate, places), _places(estimate), sign=sign)
+    return bracket(ends, _own_places(estimate, places), _places(estimate), sign=sign)
 
 
-def _bracket(ends: tuple[float, float], least: int, most: int, *, sign: bool = False) -> str:
+def bracket(ends: tuple[float, float], least: int, most: int, *, sign: bool = False) -> str:
     """Both ends, with the first number of decimals that tells them apart."""
     for places in range(least, max(least, most) + 1):
         low, high = (number(end, places, sign=sign) for end in ends)
@@ -172,7 +172,7 @@ def change(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
         return text, f"all pairs equal, {runs(shown.n)}"
     if shown.low is None or shown.high is None:
         return text, f"sample, {runs(shown.n)}"
-    ends = _bracket((shown.low, shown.high), least, _places(shown), sign=not is_factor)
+    ends = bracket((shown.low, shown.high), least, _places(shown), sign=not is_factor)
     return text, f"{ends}, {runs(shown.n)}"
 
 

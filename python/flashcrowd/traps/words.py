@@ -140,8 +140,8 @@ def _signed(found: Estimate) -> str:
 def _ends(found: Estimate, places: int = 0, sign: bool = False) -> str:
     if found.low is None or found.high is None or found.is_constant:
         return ""
-    low, high = (wording.number(end, places, sign=sign) for end in (found.low, found.high))
-    return f" [{low}, {high}]"
+    most = wording.decimals(found.mean, (found.high - found.low) / 2)
+    return f" {wording.bracket((found.low, found.high), places, most, sign=sign)}"
 
 
 def _time(seconds: float) -> str:
