@@ -57,6 +57,7 @@ __all__ = [
     "tcp_profiles",
     "try_tun",
     "upload_controllers",
+    "upload_states",
     "utp_profiles",
     "with_undelivered",
 ]
@@ -376,6 +377,9 @@ def ledbat_tables() -> str:
 
 def upload_controllers() -> str:
     """The upload controllers: a JSON list of objects with `name`, `about` and `parameters`."""
+
+def upload_states() -> list[tuple[str, str, str]]:
+    """The states of the controllers of `flashcrowd autolimit`: phase, reason, what it means."""
 
 def content_policies() -> list[str]:
     """Names of the policies of a content server, in the order in which they are shown (Linux)."""

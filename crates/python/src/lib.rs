@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::profiles::{
         check_settings, client_profiles, ledbat_tables, settings_schema, tcp_profiles,
-        upload_controllers, utp_profiles,
+        upload_controllers, upload_states, utp_profiles,
     };
     #[cfg(target_os = "linux")]
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! The profiles that ship, for the Python side to offer by name and to resolve into plans.
 
 use flashcrowd_transport::congestion::Kind;
-use flashcrowd_upload::{Parameter, UploadControl};
+use flashcrowd_upload::{Parameter, STATES, UploadControl};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
@@ -57,6 +57,12 @@ pub(crate) fn upload_controllers() -> PyResult<String> {
         list.push(json!({ "name": name, "about": about, "parameters": parameters }));
     }
     Ok(serde_json::Value::Array(list).to_string())
+}
+
+/// The states of the controllers of `flashcrowd autolimit`: phase, reason, and what it means.
+#[pyfunction]
+pub(crate) fn upload_states() -> Vec<(&'static str, &'static str, &'static str)> {
+    STATES.iter().map(|(state, meaning)| (state.phase.name(), state.reason, *meaning)).collect()
 }
 
 /// The JSON Schema of what can be configured: `tables` by name, with references to `$defs`.

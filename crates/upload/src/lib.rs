@@ -32,6 +32,7 @@ mod state;
 mod unlimited;
 
 pub use adaptive_drc::AdaptiveDrc;
+pub use autolimit::states::STATES;
 pub use controller::{Answer, Controller, Event, Probe, RATES_PERIOD, Rates, Setup};
 pub use limit::Limit;
 pub use parameter::{Parameter, Refusal};

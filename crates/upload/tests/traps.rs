@@ -3,7 +3,7 @@
 
 mod line;
 
-use flashcrowd_upload::UploadControl;
+use flashcrowd_upload::{Phase, STATES, UploadControl};
 use line::{Outcome, Pilot, Scenario, oracle, run};
 use std::fmt::Write;
 
@@ -279,6 +279,82 @@ fn a_limit_of_the_user_that_is_lifted_is_searched_beyond_and_a_new_one_holds() {
         assert!(middle(&lowered[100..150]) > 40.0);
         assert!(lowered[151..].iter().all(|it| it.0 <= 30.0));
         assert_eq!(lowered.last(), Some(&(30.0, OWN)));
+    }
+}
+
+/// What a state tells of the limit is so, whatever binds it: the user, the line, a share of it, or what others leave.
+#[test]
+fn a_state_tells_what_binds_the_limit() {
+    let ceilings: [fn(f64) -> f64; 12] = [
+        |_| 20e3,
+        |_| 45e3,
+        |_| 55e3,
+        |_| 60e3,
+        |_| 70e3,
+        |_| 80e3,
+        |_| 89e3,
+        |_| 95e3,
+        |_| 105e3,
+        |_| 124e3,
+        |_| 150e3,
+        |_| f64::INFINITY,
+    ];
+    let downloads: [fn(f64) -> bool; 3] = [|_| false, |_| true, |t| within(t, 60.0, 0.0, 30.0)];
+    let silences: [fn(f64) -> bool; 2] = [|_| false, |t| (120.0..135.0).contains(&t)];
+    let mut lines = Vec::new();
+    for ceiling in ceilings {
+        for download in downloads {
+            for silent in silences {
+                lines.extend([(0.001, 0.0), (0.005, 3.0)].map(|(jitter, follows)| {
+                    let line = Scenario::default();
+                    Scenario { ceiling, download, silent, jitter, follows, ..line }
+                }));
+            }
+        }
+    }
+    let others = |t: f64| if t < 150.0 { 0.0 } else { 950e3 };
+    let alone = Scenario { download: |_| false, ..Scenario::default() };
+    lines.push(Scenario { demand: |_| 100e3, ..alone.clone() });
+    lines.push(Scenario { others_up: others, ..alone.clone() });
+    lines.push(Scenario { starts: 12.3, ..alone });
+    let mut told = Vec::new();
+    for line in lines {
+        for name in ["autolimit", "autolimit-delay"] {
+            let control = UploadControl::named(name).expect("a known controller");
+            let found = run(&line, &Pilot::Control(&control)).limits;
+            let ceiling = (line.ceiling)(0.0);
+            let begins = (line.follows + line.starts) as usize + 1;
+            for (second, [before, now]) in found.array_windows().enumerate().skip(begins) {
+                let (state, _) =
+                    STATES.iter().find(|it| it.0.reason == now.1).expect("a state that is listed");
+                let highest = found[second.saturating_sub(30)..=second]
+                    .iter()
+                    .fold(0.0f64, |most, it| most.max(it.0));
+                let turned = before.1 != now.1;
+                let so = match state.phase {
+                    Phase::Raising => now.0 >= before.0,
+                    Phase::Lowering if turned => now.0 < highest,
+                    Phase::Draining => now.0 <= before.0,
+                    Phase::Holding if now.1.starts_with("at your own") || now.1 == OWN => {
+                        now.0 == ceiling
+                    }
+                    Phase::Holding if now.1 == "at the limit that was found" => now.0 < ceiling,
+                    _ => true,
+                };
+                assert!(so, "{name} below {ceiling} after {second} s: {before:?}, {now:?}");
+                told.push(now.1);
+            }
+            // Two fifths of the line, as far as they can be known: a download that comes and goes hides them.
+            let above = name == "autolimit-delay" && ceiling > 56e3;
+            let known = (line.download)(0.0) == (line.download)(40.0);
+            let own = found.iter().any(|it| it.1 == OWN);
+            assert!(!(above && known && own), "{name} below {ceiling}: {found:?}");
+        }
+    }
+    for (state, _) in STATES {
+        let seen = told.contains(&state.reason);
+        // No route changes on a line of fluid.
+        assert!(seen || state.reason.starts_with("the route changed"), "{state}");
     }
 }
 

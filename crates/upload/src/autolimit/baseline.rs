@@ -104,10 +104,7 @@ impl BaselineController {
                 self.state = State::new(Phase::Waiting, "no answers: the limit stays");
                 return;
             }
-            Window::Back(outage) => {
-                if outage {
-                    self.limit = bounded(0.7 * self.limit);
-                }
+            Window::Back => {
                 self.state = State::new(Phase::Waiting, "answers are back: one window is let pass");
                 return;
             }

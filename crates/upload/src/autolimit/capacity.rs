@@ -87,7 +87,7 @@ impl CapacityController {
     fn judge(&mut self, _: Time, window: Window) {
         let sensed = match window {
             Window::Heard(sensed) => sensed,
-            Window::Silent | Window::Back(_) => {
+            Window::Silent | Window::Back => {
                 // A trial in which answers are missing begins anew.
                 match &mut self.mode {
                     Mode::Low { windows, .. } | Mode::High { windows, .. } => *windows = 0,

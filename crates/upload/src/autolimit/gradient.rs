@@ -49,7 +49,7 @@ impl GradientController {
     fn judge(&mut self, _: Time, window: Window) {
         let sensed = match window {
             Window::Heard(sensed) => sensed,
-            Window::Silent | Window::Back(_) => {
+            Window::Silent | Window::Back => {
                 self.delays.clear();
                 self.state = State::new(Phase::Waiting, "no answers: the limit stays");
                 return;

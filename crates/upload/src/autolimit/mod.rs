@@ -14,6 +14,7 @@ mod occupancy;
 pub(crate) mod reserve;
 pub(crate) mod search;
 mod senses;
+pub(crate) mod states;
 
 use crate::Limit;
 

@@ -90,10 +90,15 @@ impl Reserve {
         self.line.capacity().map(|capacity| self.share * capacity)
     }
 
+    /// What peers get of the limit that was found where others leave less than that.
+    pub(super) fn least(&self, found: f64) -> Option<f64> {
+        self.limit().filter(|wanted| *wanted < LEAST * found).map(|_| LEAST * found)
+    }
+
     /// The next limit after one that is in force: lower at once, higher by a tenth at most.
     pub(super) fn next(&self, limit: f64, found: f64) -> f64 {
         let Some(wanted) = self.limit() else { return limit };
-        let next = wanted.max(LEAST * found).min(1.1 * limit);
+        let next = self.least(found).unwrap_or(wanted).min(1.1 * limit);
         // Less than the error of the estimate is no reason to write.
         if (next - limit).abs() < 0.08 * limit { limit } else { next }
     }

@@ -10,9 +10,10 @@
 use super::occupancy::Occupancy;
 use super::reserve::{self, AutolimitDelay, Reserve};
 use super::senses::{Sensed, Senses, WINDOW, Window, answers_of_senses};
+use super::states;
 use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
-use crate::{Controller, Event, Phase, Rates, Setup, State};
+use crate::{Controller, Event, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
 
 #[cfg(test)]
@@ -84,10 +85,6 @@ const LONGEST_REFRESH: Span = Span::from_secs(300);
 /// How long the first one beside a download holds, for which there is time for half a cycle only.
 const FIRST_REFRESH: Span = Span::from_secs(30);
 
-/// The client is at the limit of its user, and a higher one would do no harm: there is nothing to find.
-const OWN: State =
-    State::new(Phase::Holding, "your own limit, or --line, is below what autolimit would set");
-
 /// A delay that may be ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Suspect {
@@ -141,6 +138,8 @@ pub(crate) struct SearchController {
     reserve: Option<Reserve>,
     /// Whether a limit that does harm was met since all was learnt anew.
     found: bool,
+    /// Windows of the search at the limit of the user that did no harm.
+    harmless: u32,
     /// Windows between two trials, and how many in a row did no harm above all that is known.
     patience: u32,
     successes: u32,
@@ -165,12 +164,13 @@ impl SearchController {
             good: FIRST,
             bad: None,
             reserve: None,
+            harmless: 0,
             patience: PATIENCE,
             successes: 0,
             found: false,
             limit: FIRST,
             ceiling: f64::INFINITY,
-            state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
+            state: states::LEARNING,
         }
     }
 
@@ -193,20 +193,16 @@ impl SearchController {
     fn judge(&mut self, now: Time, window: Window) {
         let sensed = match window {
             Window::Heard(sensed) if self.misled(&sensed) => {
-                return self.relearn("a queue drained; measuring the idle delay again");
+                return self.relearn(states::MISLED);
             }
             Window::Heard(sensed) => sensed,
             Window::Silent => {
-                self.state = State::new(Phase::Waiting, "no answers: the limit stays");
+                self.state = states::SILENT;
                 return;
             }
-            Window::Back(outage) => {
-                if outage {
-                    self.set(0.7 * self.limit);
-                    self.good = self.good.min(self.limit);
-                }
+            Window::Back => {
+                self.state = states::BACK;
                 self.again();
-                self.state = State::new(Phase::Waiting, "answers are back; one window is skipped");
                 return;
             }
         };
@@ -248,21 +244,22 @@ impl SearchController {
     }
 
     /// All is learnt again, from the limit that did no harm so far.
-    fn relearn(&mut self, reason: &'static str) {
+    fn relearn(&mut self, state: State) {
         (self.bad, self.found, self.patience) = (None, false, PATIENCE);
         self.line = Occupancy::default();
         if let Some(reserve) = &mut self.reserve {
             reserve.forget();
         }
-        self.lower(None, reason);
+        self.lower(None, state);
     }
 
-    fn lower(&mut self, suspect: Option<Suspect>, reason: &'static str) {
+    fn lower(&mut self, suspect: Option<Suspect>, state: State) {
         let used = suspect.map_or(self.good, |suspect| suspect.upload.min(self.good));
-        self.set(REST * used.min(self.ceiling));
+        // A share that others leave may be lower still.
+        self.set((REST * used.min(self.ceiling)).min(self.limit));
         let (last, peak) = (f64::INFINITY, 0.0);
         self.mode = Mode::Drain { windows: 0, risen: 0, last, peak, suspect };
-        self.state = State::new(Phase::Draining, reason);
+        self.state = state;
     }
 
     /// The upload is low, and what was sent before leaves the sockets and the modem.
@@ -310,6 +307,26 @@ impl SearchController {
     /// The limit that leaves a part of the line free, if that is wanted and the capacity is known.
     fn share(&self) -> Option<f64> {
         self.reserve.and_then(|reserve| reserve.limit())
+    }
+
+    /// Why a limit that is held is no higher.
+    fn held(&self) -> State {
+        let share = self.share();
+        if self.at_ceiling() {
+            // A few more probes may tell of a share below this limit.
+            let guess = self.reserve.filter(|_| !self.shared).map(|reserve| reserve.guess());
+            if share.or(guess).is_none_or(|share| share >= self.ceiling) {
+                return states::OWN;
+            }
+            if share.is_none() {
+                return states::UNSURE;
+            }
+        }
+        match self.reserve.and_then(|reserve| reserve.least(self.good)) {
+            Some(_) if !self.shared => states::LEAST,
+            _ if share.is_some_and(|share| !self.shared || share <= self.good) => states::SHARE,
+            _ => states::FOUND,
+        }
     }
 
     fn hold(&mut self, left: u32) {
@@ -370,7 +387,6 @@ impl SearchController {
         }
         // Half of what was added is gone: it went with our upload, so it was ours.
         let ours = suspect.filter(|it| stood + it.added - stands > 0.5 * it.added);
-        let state = |phase, reason| State::new(phase, reason);
         if let Some(suspect) = ours {
             self.found = true;
             if self.shared {
@@ -378,10 +394,7 @@ impl SearchController {
                 self.good = self.good.min(self.limit);
                 self.bad = Some(suspect.limit);
                 self.refrain(suspect.limit);
-                return self.more(state(
-                    Phase::Lowering,
-                    "the delay fell with our upload, which caused it",
-                ));
+                return self.more(states::OURS);
             }
             self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
             self.good = bounded(self.good.min(CUT * suspect.upload));
@@ -389,7 +402,7 @@ impl SearchController {
                 reserve.full(suspect.upload);
             }
             self.hold(0);
-            self.state = state(Phase::Lowering, "the delay fell with our upload, which caused it");
+            self.state = states::OURS;
         } else if !self.found {
             if let Some(suspect) = suspect {
                 // It was innocent, as far as it was used: the next limit is twice as high, as in the search that was interrupted.
@@ -397,16 +410,16 @@ impl SearchController {
             } else if !shared {
                 self.idle = 2.0 * self.senses.middle();
             }
-            self.state = state(Phase::Raising, "idle delay measured, searching for the limit");
+            self.state = states::BEGINNING;
             self.search(sensed);
         } else if suspect.is_some() {
             // Somebody else came or went, and what does harm may be another limit than before.
             (self.bad, self.patience) = (None, PATIENCE);
             self.hold(0);
-            self.state = state(Phase::Holding, "the delay is not ours; the limit is back");
+            self.state = states::INNOCENT;
         } else {
             self.hold(self.patience);
-            self.state = state(Phase::Holding, "idle delay measured again; the limit is back");
+            self.state = states::MEASURED;
         }
     }
 
@@ -426,7 +439,7 @@ impl SearchController {
             }
         }
         self.set(if used { DOUBLE * self.good } else { self.good });
-        self.mode = Mode::Search;
+        (self.mode, self.harmless) = (Mode::Search, 0);
     }
 
     /// A download that fills the downlink's queue came or went: harm is another one from now on.
@@ -484,13 +497,13 @@ impl SearchController {
             // Windows of a search each have another limit: only the last one tells of this.
             added = self.senses.fresh() - self.reference.standing;
         }
-        let state = |phase, reason| State::new(phase, reason).with(added.max(0.0), bound);
+        let seen = |state: State| state.with(added.max(0.0), bound);
         // A search doubles the limit, and the upload's mean is behind.
         let latest = if searching { sensed.latest.unwrap_or(0.0) } else { 0.0 };
         let used = self.limit.min(upload.max(latest) / BOUND);
         let suspect = Suspect { added, upload, limit: self.limit, used };
         if added > bound {
-            return self.harm(suspect, state);
+            return self.harm(suspect, seen);
         }
         if windows <= SETTLE {
             return;
@@ -513,7 +526,7 @@ impl SearchController {
             reserve.note(sensed.latest.unwrap_or(upload), waited);
         }
         if !loaded {
-            self.state = state(Phase::Holding, "below the limit");
+            self.state = seen(states::BELOW);
             return;
         }
         match self.mode {
@@ -539,46 +552,45 @@ impl SearchController {
                 if let Some(share) = share {
                     (self.found, self.good) = (true, bounded(share));
                     if self.limit < DOUBTED {
-                        return self.lower(None, "few probes told the capacity; checking it");
+                        return self.lower(None, states::FEW);
                     }
                     self.hold(0);
-                    self.state = state(Phase::Holding, "at its share of the line");
+                    self.state = seen(states::SHARE);
                     return;
                 }
                 if self.at_ceiling() {
-                    self.state = OWN;
+                    self.harmless += 1;
+                    // The queue of a download may build up meanwhile.
+                    let enough = self.harmless >= PATIENCE;
+                    self.state = seen(if enough { self.held() } else { states::UNSURE });
                     return;
                 }
                 let room = self.reserve.map_or(room, |reserve| reserve.guess());
                 self.set(room.clamp(CLOSE * self.limit, max * self.limit));
-                self.state = state(Phase::Raising, "at the limit, searching for more");
+                self.state = seen(states::SEARCHING);
             }
             Mode::Trial { windows } => {
-                let kept = state(Phase::Raising, "the higher limit is kept, trying more");
-                self.judge_trial(windows, added, kept);
+                self.judge_trial(windows, added, seen(states::KEPT));
             }
             Mode::Hold { .. } if !self.shared && self.share().is_some() => {
                 if now >= self.refresh_at && !self.at_ceiling() {
-                    return self.lower(None, "measuring the idle delay again");
+                    return self.lower(None, states::RESTING);
                 }
                 let next = self.reserve.map(|reserve| reserve.next(self.limit, self.good));
                 self.set(next.unwrap_or(self.limit));
-                self.state = state(Phase::Holding, "at its share of the line");
-                if self.at_ceiling() {
-                    self.state = OWN;
-                }
+                self.state = seen(self.held());
             }
-            Mode::Hold { .. } if self.at_ceiling() => self.state = OWN,
+            Mode::Hold { .. } if self.at_ceiling() => self.state = seen(self.held()),
             Mode::Hold { left, windows } => {
                 if now >= self.refresh_at {
-                    return self.lower(None, "measuring the idle delay again");
+                    return self.lower(None, states::RESTING);
                 }
                 if left > 0 {
                     self.mode = Mode::Hold { left: left - 1, windows };
-                    self.state = state(Phase::Holding, "at the limit that was found");
+                    self.state = seen(self.held());
                     return;
                 }
-                self.more(state(Phase::Raising, "trying a higher limit"));
+                self.more(seen(states::TRYING));
             }
             Mode::Drain { .. } | Mode::Rest { .. } => {}
         }
@@ -615,7 +627,7 @@ impl Controller for SearchController {
         if ceiling == self.ceiling {
             return;
         }
-        self.ceiling = ceiling;
+        (self.ceiling, self.harmless) = (ceiling, 0);
         if matches!(self.mode, Mode::Hold { .. }) {
             self.hold(0);
         } else {
@@ -627,7 +639,7 @@ impl Controller for SearchController {
         self.again();
         if event == Event::PathChanged {
             self.good = FIRST;
-            self.relearn("the route changed; measuring the line again");
+            self.relearn(states::MOVED);
         }
     }
 

@@ -22,9 +22,6 @@ const MINUTES: usize = 10;
 /// So many windows are kept for means.
 const RECENT: usize = 4;
 
-/// So long without an answer is an outage.
-const OUTAGE: Span = Span::from_secs(10);
-
 /// What was sensed in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Window {
@@ -32,8 +29,8 @@ pub(super) enum Window {
     Heard(Sensed),
     /// None came.
     Silent,
-    /// The first answers after a silence: what queued up meanwhile says nothing of now. True after an outage.
-    Back(bool),
+    /// The first answers after a silence: what queued up meanwhile says nothing of now.
+    Back,
 }
 
 /// Delays and rates of a window.
@@ -72,7 +69,6 @@ pub(super) struct Senses {
     /// Those of the last windows, the latest last.
     recent: Vec<Vec<(usize, f64)>>,
     window_ends: Time,
-    heard_at: Time,
     silent: bool,
     /// The base of each reflector when the last window ended.
     bases: Vec<Option<f64>>,
@@ -97,17 +93,15 @@ impl Senses {
             before: Vec::new(),
             recent: Vec::new(),
             window_ends: setup.now + WINDOW,
-            heard_at: setup.now,
             silent: false,
             bases: vec![None; reflectors],
             calm: Vec::new(),
         }
     }
 
-    pub(super) fn answer(&mut self, now: Time, answer: &Answer) {
+    pub(super) fn answer(&mut self, answer: &Answer) {
         // Absence is seen at the end of a window.
         let Some(rtt) = answer.rtt.map(Span::seconds) else { return };
-        self.heard_at = now;
         let Some(reflector) = self.reflectors.get_mut(answer.reflector) else { return };
         match reflector.minutes.last_mut() {
             Some(min) => *min = min.min(rtt),
@@ -162,7 +156,7 @@ impl Senses {
         }
         if std::mem::take(&mut self.silent) {
             self.before.clear();
-            return Some(Window::Back(now.since(self.heard_at) > OUTAGE));
+            return Some(Window::Back);
         }
         self.turn_minute(now);
         let standing = self.standing(&answers)?;
@@ -306,8 +300,8 @@ impl Reflector {
 /// What designs answer alike that have [`Senses`] called `senses`, a `limit` in bytes per second, a `state`, and a `judge` of windows.
 macro_rules! answers_of_senses {
     () => {
-        fn on_answer(&mut self, now: Time, answer: &crate::Answer) {
-            self.senses.answer(now, answer);
+        fn on_answer(&mut self, _: Time, answer: &crate::Answer) {
+            self.senses.answer(answer);
         }
 
         fn probe(&mut self, now: Time) -> Option<crate::Probe> {
@@ -346,7 +340,7 @@ mod tests {
             let now = Time::START + WINDOW * (round as u64 + 1);
             for (index, rtt) in answers.iter().enumerate() {
                 let rtt = rtt.map(Span::from_millis);
-                senses.answer(now, &Answer { reflector: index % 4, rtt });
+                senses.answer(&Answer { reflector: index % 4, rtt });
             }
             said.push(match senses.window(now) {
                 Some(Window::Heard(sensed)) => Some((sensed.standing * 1e3 + 0.5) as i64),
@@ -386,7 +380,7 @@ mod tests {
             let now = Time::START + WINDOW * (round as u64 + 1);
             for (reflector, rtt) in answers.iter().enumerate() {
                 let rtt = Some(Span::from_millis(*rtt));
-                senses.answer(now, &Answer { reflector, rtt });
+                senses.answer(&Answer { reflector, rtt });
             }
             assert!(senses.window(now).is_some());
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Answer, Limit};
+use crate::{Answer, Limit, Phase};
 
 const GOOD: f64 = 50e3;
 const TRIED: f64 = 60e3;
@@ -71,7 +71,7 @@ fn a_trough_is_no_licence_once_the_line_is_known() {
 /// Beside a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows since.
 fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> SearchController {
     let mut line = Line::with_trial(false, None);
-    line.control.lower(Some(Suspect { added: 0.3, upload, limit, used: limit }), "");
+    line.control.lower(Some(Suspect { added: 0.3, upload, limit, used: limit }), states::SUSPECTED);
     line.windows(delays_ms);
     line.control
 }

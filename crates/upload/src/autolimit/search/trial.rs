@@ -1,10 +1,8 @@
 //! Trials: limits above the one that did no harm, each for a few windows.
 
-use super::{
-    CLOSE, CYCLE, MAX_PATIENCE, Mode, OWN, PATIENCE, SETTLE, STEP, SearchController, Suspect,
-};
-use crate::autolimit::{BLAMED, CUT, SEARCH, bounded};
-use crate::{Phase, State};
+use super::{CLOSE, CYCLE, MAX_PATIENCE, Mode, PATIENCE, SETTLE, STEP, SearchController, Suspect};
+use crate::State;
+use crate::autolimit::{BLAMED, CUT, SEARCH, bounded, states};
 
 impl SearchController {
     /// The limit that is tried has done no harm for so many windows, by which `added` was added: it is kept, if that is enough.
@@ -26,7 +24,7 @@ impl SearchController {
     pub(super) fn more(&mut self, state: State) {
         if self.good >= self.ceiling {
             self.hold(self.patience);
-            self.state = OWN;
+            self.state = self.held();
             return;
         }
         let next = match self.bad {
@@ -37,7 +35,7 @@ impl SearchController {
         };
         if self.share().is_some_and(|share| self.found && next > share) {
             self.hold(self.patience);
-            self.state = State::new(Phase::Holding, "at the limit that was found");
+            self.state = self.held();
             return;
         }
         if self.bad.is_some_and(|bad| next > bad) {
@@ -49,13 +47,13 @@ impl SearchController {
     }
 
     /// A delay above the reference.
-    pub(super) fn harm(&mut self, suspect: Suspect, state: impl Fn(Phase, &'static str) -> State) {
+    pub(super) fn harm(&mut self, suspect: Suspect, seen: impl Fn(State) -> State) {
         let blamed = suspect.upload >= BLAMED * suspect.limit;
         self.successes = 0;
         match self.mode {
             Mode::Search => {
                 self.good = bounded(self.good.min(CUT * suspect.upload));
-                self.lower(Some(suspect), "delay rose; checking whether our upload causes it");
+                self.lower(Some(suspect), states::SUSPECTED);
             }
             Mode::Trial { .. } if blamed => {
                 self.found = true;
@@ -69,9 +67,9 @@ impl SearchController {
                 let far = suspect.limit > SEARCH * self.good;
                 self.hold(if far { 0 } else { self.patience });
                 self.patience = (2 * self.patience).min(MAX_PATIENCE);
-                self.state = state(Phase::Lowering, "the trial added delay");
+                self.state = seen(states::HARMED);
             }
-            _ => self.lower(Some(suspect), "delay rose; checking whether our upload causes it"),
+            _ => self.lower(Some(suspect), states::SUSPECTED),
         }
     }
 }
