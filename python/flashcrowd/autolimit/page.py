@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashcrowd.amounts import counted
 from flashcrowd.autolimit import history
 from flashcrowd.autolimit.delays import HEAVY_NS
 from flashcrowd.autolimit.line import LEAST
@@ -187,7 +188,7 @@ def _numbers(rows: _Rows) -> Table:
             row("limit", rows.limit, "kB/s"),
             row("added delay", rows.delay, "ms"),
         ],
-        f"{len(rows.t_s)} samples, one per second.",
+        f"{counted(len(rows.t_s), 'sample')}, one per second.",
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flashcrowd import _core
+from flashcrowd.autolimit import states
+from flashcrowd.autolimit.client import MOST, Reading, Setting
 from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner
@@ -23,8 +25,6 @@ MUTE_NS = 60 * 10**9
 """Without any answer to a probe for so long, nothing is known of the line any more."""
 RATE_SPAN_NS = 5 * 10**9
 """Rates are shown over so long: clients renew their counters every second or two."""
-START = "learning", "the first answers are coming in"
-"""For what a controller finds too little in its first windows, while nothing was lost."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Session:
         heard = self._delays
         queue = heard.words()
         if (instead := self._instead()) is not None:
-            (phase, reason), queue = instead, ""
+            (phase, reason, _), queue = instead, ""
         up, down = self._rates()
         limit = self._reading.setting.limit
         wanted = self.user.limit if self._blind else self._wanted()
@@ -247,29 +247,29 @@ class Session:
             heard.median, heard.longest, queue,
         )  # fmt: skip
 
-    def _instead(self) -> tuple[str, str] | None:
-        """Phase and reason where the controller's own would mislead."""
+    def _instead(self) -> states.State | None:
+        """The state where the controller's own would mislead."""
         if self._down:
-            return "waiting", "the client is gone"
+            return states.GONE
         if self._reading.alternative:
-            return "suspended", "alternative speeds are on"
+            return states.ALTERNATIVE
         if self.user.limit == 0:
-            return "suspended", "your client is set to upload nothing"
+            return states.NOTHING
         if self.owner.disputed:
-            return "suspended", "something else sets the limit"
+            return states.DISPUTED
         if not self.owner.obeyed:
-            return "suspended", "the client does not keep the limits that it is given"
+            return states.UNOBEYED
         if self._mute:
-            return "suspended", "no probe is answered, and nothing is known of the line"
+            return states.MUTE
         if self._blind and self._mute_since is None:
-            return "starting", "the first probes are on their way"
+            return states.STARTING
         if self._blind:
-            return "waiting", "for the first answer to a probe; your limit stays"
+            return states.BLIND
         if self._idle:
-            return "waiting", "for something to upload; your limit stays"
-        # Probes that are lost are no part of a start.
+            return states.IDLE
+        # Too little in the first windows; probes that are lost are no part of a start.
         early = not self._started and self._mute_since is None
-        return START if early and self._control.state[0] == "waiting" else None
+        return states.EARLY if early and self._control.state[0] == "waiting" else None
 
     def _hear(self, now: int, answered: bool) -> None:
         """Whether anything is known of the line."""

@@ -16,7 +16,9 @@ LIVE_NS = 500_000_000
 JSON_NS = 10**9
 """Without a terminal and in JSON the state is told so often at most..."""
 QUIET_NS = 60 * 10**9
-"""... and lines for people, which a log keeps, when the phase changed and once a minute."""
+"""... and lines for people, which a log keeps, once a minute and when the phase changed..."""
+SETTLED_NS = 10 * 10**9
+"""... for this long: a rest takes 6 to 8 s, and is no news."""
 
 
 class Unheard(BrokenPipeError):
@@ -35,7 +37,8 @@ class Voice:
         self._json, self._dry = as_json, dry
         self._live = not as_json and sys.stdout.isatty()
         self._shown: int | None = None
-        self._phase = ""
+        self._phase = self._seen = ""
+        self._since = 0
         self._line = False
         self._unheard = False
 
@@ -61,10 +64,11 @@ class Voice:
     def status(self, now: int, status: Status) -> None:
         """How it stands, not more often than is of use."""
         period = JSON_NS if self._json else LIVE_NS if self._live else QUIET_NS
-        turned = status.phase != self._phase and not self._live and not self._json
-        if self._shown is not None and now - self._shown < period and not turned:
-            return
-        if turned and self._shown is not None and now - self._shown < JSON_NS:
+        if status.phase != self._seen:
+            self._seen, self._since = status.phase, now
+        turned = status.phase != self._phase and now - self._since >= SETTLED_NS
+        early = self._shown is not None and now - self._shown < period
+        if early and (self._live or self._json or not turned):
             return
         self._shown, self._phase = now, status.phase
         if self._json:

@@ -89,7 +89,8 @@ def autolimit(
     """Set the upload limit of your BitTorrent client so that your line does not queue.
 
     Ctrl-C ends it, and the client has again what it had. A password comes from a prompt, from the
-    environment variable FLASHCROWD_AUTOLIMIT_PASSWORD, or from --password-file.
+    environment variable FLASHCROWD_AUTOLIMIT_PASSWORD, or from --password-file. `flashcrowd
+    explain holding` explains the words of the status line.
 
     Exit status: 0 ended and restored, 1 not restored, 2 the client cannot be used, or wrong use.
     """

@@ -9,8 +9,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from flashcrowd import metrics
+from flashcrowd.autolimit import states
 from flashcrowd.base import metrics
 from flashcrowd.base.units import UnitError
+from flashcrowd.catalogue import KINDS, Kind, kind_of
 from flashcrowd.scenario import paths
 from flashcrowd.study.catalogue import KINDS, Kind, kind_of
 from flashcrowd.study.counterparts import counterparts
@@ -37,7 +40,8 @@ def explain(
         str,
         Parameter(
             help="Dotted path of a key, as in network.rtt; its end is enough, as in choker. Or a "
-            "name, as in libtorrent or codel; a measure; a setting of a real client; or words."
+            "name, as in libtorrent or codel; a measure; a setting of a real client; a state of "
+            "autolimit, as in holding; or words."
         ),
     ],
     /,
@@ -53,6 +57,7 @@ def explain(
     """
     asked = " ".join([key, *words])
     parts = [*_of_key(asked), *_of_names(asked), *_of_measures(asked), *_of_clients(asked)]
+    parts += _of_states(asked)
     if not parts and (len(paths.parse(asked) or []) < 2 or words):
         parts = _searched(asked)
     if not parts:
@@ -161,6 +166,14 @@ def _of_clients(name: str) -> list[str]:
         parts.append(_rows(heading, rows))
         parts += _of_key(key) if key else []
     return parts
+
+
+def _of_states(text: str) -> list[str]:
+    """What `flashcrowd autolimit` means by a phase or a reason."""
+    phases: dict[str, list[tuple[str, str]]] = {}
+    for phase, reason, meaning in states.called(text):
+        phases.setdefault(phase, []).append((reason, meaning))
+    return [_rows(f"{phase} (a state of autolimit)", rows) for phase, rows in phases.items()]
 
 
 def _searched(words: str) -> list[str]:

@@ -19,7 +19,7 @@ states! {
     SEARCHING = Raising "at the limit, searching for more":
         "The client uses its limit and adds no delay, so the limit rises.";
     UNSURE = Holding "at your own limit, or --line; measuring whether it does harm":
-        "The limit is yours already. Too few probes tell whether a lower one is needed.";
+        "Your limit is set. More probes have to show that it does no harm.";
     OWN = Holding "your own limit, or --line, is below what autolimit would set":
         "Your limit stays, because it does no harm. Nothing is lowered or measured until the delay rises.";
     SHARE = Holding "at its share of the line":
