@@ -201,6 +201,8 @@ class LastResort:
         """
     def fileno(self) -> int:
         """Where signals are told (`signal.set_wakeup_fd`)."""
+    def heard(self) -> int:
+        """How often they have come; a handler in Python may be called once for two."""
     def cancel(self) -> None:
         """What went on has ended."""
 

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 pub(crate) struct LastResort {
     /// Where signals are told.
     numbers: Mutex<Option<UnixStream>>,
+    heard: Arc<AtomicUsize>,
 }
 
 #[pymethods]
@@ -30,15 +32,22 @@ impl LastResort {
         let patience = [after_first, after_second].map(|seconds| {
             Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1 << 31))
         });
-        let body = move || watch(ours, patience, said);
+        let heard = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&heard);
+        let body = move || watch(ours, patience, said, &count);
         thread::Builder::new().name("flashcrowd-end".into()).spawn(body)?;
-        Ok(LastResort { numbers: Mutex::new(Some(theirs)) })
+        Ok(LastResort { numbers: Mutex::new(Some(theirs)), heard })
     }
 
     /// The file descriptor into which the numbers of signals are to be written, a byte each (`signal.set_wakeup_fd`).
     fn fileno(&self) -> RawFd {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         numbers.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// How often they have come so far. A handler in Python is called once for two that come together.
+    fn heard(&self) -> usize {
+        self.heard.load(Ordering::Relaxed)
     }
 
     /// What went on has ended.
@@ -48,7 +57,7 @@ impl LastResort {
 }
 
 #[allow(clippy::disallowed_methods, reason = "people wait by the clock on the wall")]
-fn watch(mut numbers: UnixStream, patience: [Duration; 2], said: String) {
+fn watch(mut numbers: UnixStream, patience: [Duration; 2], said: String, heard: &AtomicUsize) {
     let mut end = None;
     loop {
         let left = end.map(|end: Instant| end.saturating_duration_since(Instant::now()));
@@ -61,6 +70,7 @@ fn watch(mut numbers: UnixStream, patience: [Duration; 2], said: String) {
         match numbers.read(&mut number) {
             Ok(0) => return,
             Ok(_) if [libc::SIGINT, libc::SIGTERM].contains(&i32::from(number[0])) => {
+                heard.fetch_add(1, Ordering::Relaxed);
                 let until = Instant::now() + patience[usize::from(end.is_some())];
                 end = Some(end.map_or(until, |end| end.min(until)));
             }

@@ -31,6 +31,7 @@ def attend(
     task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer,
     tick: Callable[[], None],
     moved: Callable[[], int] | None = None,
+    heard: Callable[[], int] = lambda: 0,
 ) -> int:
     """Waits until it has ended, and calls `tick` meanwhile; how often a signal came.
 
@@ -39,26 +40,31 @@ def attend(
     Args:
         task: what runs.
         tick: called every `SLICE`.
+        heard: how often signals came, where two that come together are not taken for one.
         moved: the bytes that have arrived so far, where the end is bounded by `STUCK` and `DRAIN`.
     """
     pressed = 0
     told = False
+    live = sys.stderr.isatty()
     remind = float("inf")
     drain: _Drain | None = None
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed, told, remind, drain
+        nonlocal pressed, remind, drain
         pressed += 1
         remind = time.monotonic() + PATIENCE if pressed == 1 else float("inf")
         drain = _Drain(moved) if moved is not None and pressed == 1 else None
         task.stop()
-        if pressed == 1 and sys.stderr.isatty():
-            told = True
-            print("\nStopping; once more to stop at once.", file=sys.stderr)
 
     with handled((signal.SIGINT, signal.SIGTERM), stop):
         try:
             while not task.wait(SLICE):
+                while 0 < pressed < heard():
+                    stop(signal.SIGINT, None)
+                # Not by the handler, which may interrupt a write to the same stream.
+                if pressed == 1 and live and not told:
+                    told = True
+                    print("\nStopping; once more to stop at once.", file=sys.stderr, flush=True)
                 tick()
                 if time.monotonic() >= remind:
                     remind = float("inf")

@@ -130,12 +130,12 @@ LEFT = "Ended without waiting for what does not answer (a disk, the access log o
 
 
 @contextmanager
-def at_last(drain: float) -> Iterator[None]:
+def at_last(drain: float) -> Iterator[_core.LastResort]:
     """Ends the process if Ctrl-C or SIGTERM come, and the block does not end, whatever waits."""
     resort = _core.LastResort(drain + LEAVE[0], LEAVE[1], LEFT)
     before = signal.set_wakeup_fd(resort.fileno(), warn_on_full_buffer=False)
     try:
-        yield
+        yield resort
     finally:
         signal.set_wakeup_fd(before)
         resort.cancel()
@@ -200,9 +200,9 @@ def run(
             print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
         before, then = snapshot, now
 
-    with at_last(drain), handled(HANGUP, hang_up):
+    with at_last(drain) as resort, handled(HANGUP, hang_up):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
-        attend(server, tick)
+        attend(server, tick, heard=resort.heard)
         _tell_the_end(server, live)
     return 0
 

@@ -1,7 +1,7 @@
 //! In which order a directory is shown, and from where on: what the query of its address says.
 
 use percent_encoding::percent_decode_str;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 /// Bytes of a name at most (`NAME_MAX`); a query with a longer one is of nothing that is there.
 const NAME_BYTES: usize = 255;
@@ -65,9 +65,9 @@ impl SortOrder {
             // The order of integers backwards, without one that has no negative.
             value: if self.is_descending { !value } else { value },
             name: if self.is_descending && self.by == By::Name {
-                Name::Down(Reverse(name))
+                Name::Down(Reverse(Caseless(name)))
             } else {
-                Name::Up(name)
+                Name::Up(Caseless(name))
             },
         }
     }
@@ -83,14 +83,31 @@ pub(crate) struct SortKey {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
-    Up(Vec<u8>),
-    Down(Reverse<Vec<u8>>),
+    Up(Caseless),
+    Down(Reverse<Caseless>),
+}
+
+/// A name among names of either case; of two that differ in case alone the one with capitals comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Caseless(Vec<u8>);
+
+impl Ord for Caseless {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let small = self.0.iter().map(u8::to_ascii_lowercase);
+        small.cmp(other.0.iter().map(u8::to_ascii_lowercase)).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for Caseless {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl SortKey {
     pub(crate) fn name(&self) -> &[u8] {
         let (Name::Up(name) | Name::Down(Reverse(name))) = &self.name;
-        name
+        &name.0
     }
 
     /// The size or the date by which it is where it is.
@@ -141,6 +158,18 @@ mod tests {
     }
 
     #[test]
+    fn capitals_are_among_the_small_letters() {
+        let order = Order::default();
+        let mut places = ["b", "README", "a", "Zoo", "readme", "B"]
+            .map(|name| order.place(true, 0, name.into()));
+        places.sort();
+        assert_eq!(
+            places.each_ref().map(Place::name),
+            ["a", "B", "b", "README", "readme", "Zoo"].map(str::as_bytes)
+        );
+    }
+
+    #[test]
     fn a_second_click_turns_a_column_round() {
         let by = |by, is_descending| SortOrder { by, is_descending };
         let mut order = SortOrder::default();
@@ -168,7 +197,7 @@ mod tests {
         /// Directories first, then by value or name, whichever way; those of one value by name.
         #[test]
         fn places_are_in_order(
-            values in prop::collection::vec((any::<bool>(), any::<i64>(), "[a-c]{1,3}"), 2..8),
+            values in prop::collection::vec((any::<bool>(), any::<i64>(), "[a-cB]{1,3}"), 2..8),
             by in 0usize..3,
             is_descending: bool,
         ) {
@@ -191,7 +220,8 @@ mod tests {
                 prop_assert!(first <= second);
                 if first == second {
                     let falls = is_descending && order.by == By::Name;
-                    prop_assert!(one.name() == two.name() || (one.name() > two.name()) == falls);
+                    let (one, two) = (Caseless(one.name().into()), Caseless(two.name().into()));
+                    prop_assert!(one == two || (one > two) == falls);
                 }
             }
         }
