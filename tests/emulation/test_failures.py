@@ -56,7 +56,7 @@ def test_a_limit_that_ended_a_run_is_named_and_strictness_hides_nothing(
         timeout=120,
     )
     assert run.returncode == 1, run.stderr
-    assert "1 of 1 runs failed: " in run.stderr
+    assert "1 of 1 run failed: " in run.stderr
     (row,) = open_results(out).tables["runs"].to_pylist()
     assert row["outcome"] == "failed"
     assert "File too large" in row["reason"]

@@ -89,7 +89,8 @@ impl Live {
             put_map(&mut page, map);
         }
         if maps.len() > MAX_FILES {
-            let _ = writeln!(page, "<p>And {} files more.", maps.len() - MAX_FILES);
+            let more = maps.len() - MAX_FILES;
+            let _ = writeln!(page, "<p>And {more} file{} more.", if more == 1 { "" } else { "s" });
         }
         page
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from flashcrowd.amounts import counted
 from flashcrowd.base.errors import FAILED
+from flashcrowd.errors import FAILED
 from flashcrowd.report.source import Source
 
 
@@ -23,7 +25,8 @@ def told(reasons: Sequence[str], runs: int, of: str = "") -> int:
         of: what they are runs of, as in " of study rtt".
     """
     if reasons:
-        print(f"warning: {len(reasons)} of {runs} runs{of} failed: {reasons[0]}", file=sys.stderr)
+        text = f"{len(reasons)} of {counted(runs, 'run')}{of} failed: {reasons[0]}"
+        print(f"warning: {text}", file=sys.stderr)
     return status(reasons)
 
 

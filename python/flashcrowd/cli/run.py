@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from flashcrowd import reasons
+from flashcrowd.amounts import counted
 from flashcrowd.base import reasons
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.base.extras import remedy, required
@@ -308,9 +310,9 @@ def _warn(results: Results, engine: str = "") -> bool:
     for (words, _), found in alike.items():
         runs = [str(row["run"]) for row in found]
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
-        of = f"{engine} runs" if engine else "runs"
+        all_runs = counted(len(rows), f"{engine} run" if engine else "run")
         reason = reasons.said([row["reason"] for row in found])
-        text = f"{len(runs)} of {len(rows)} {of} {words}: {reason} (run {shown})"
+        text = f"{len(runs)} of {all_runs} {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
     if any(row["outcome"] == "invalid" for row in rows):
         print(_REMEDY, file=sys.stderr)

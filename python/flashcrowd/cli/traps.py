@@ -12,6 +12,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd import systems, terminal
+from flashcrowd.amounts import counted
 from flashcrowd.base import systems, terminal
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
@@ -98,7 +100,7 @@ def traps(
     for one in () if summary else found:
         printed.print(Text(words.title(one)))
         printed.print(_table(words.header(one), list(words.rows(one))))
-    count = f"Aims met, of {len(found)} traps"
+    count = f"Aims met, of {counted(len(found), 'trap')}"
     printed.print(Text(count))
     printed.print(_table(["controller", *words.AIMS, "all"], list(words.aims(found))))
     print(f"Tables: {out / PAGE}")

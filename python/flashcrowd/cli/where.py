@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashcrowd.amounts import counted
 from flashcrowd.cli import failed
 from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.engines import Engine, registry
@@ -72,7 +73,8 @@ def share(
         return 2
     ends = conduct_shard(campaign, engine, folder, pool, shard, not quiet, lines)
     if not quiet:
-        print(f"Shard {shard}, {len(ends)} of {len(campaign.manifest.runs)} runs: {folder}")
+        all_runs = counted(len(campaign.manifest.runs), "run")
+        print(f"Shard {shard}, {len(ends)} of {all_runs}: {folder}")
         print("With all shards: flashcrowd merge OUT FOLDER...")
     return failed.told([why for outcome, why in ends if outcome == "failed"], len(ends))
 

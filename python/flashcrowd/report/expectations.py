@@ -18,9 +18,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as Terminal
 from rich.text import Text
 
+from flashcrowd import bounds, metrics
+from flashcrowd.amounts import counted
 from flashcrowd.base import bounds, metrics
 from flashcrowd.base.looks import Looks
 from flashcrowd.drawing.blocks import Cell, Table
+from flashcrowd.looks import Looks
 from flashcrowd.report import lacking, measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.measure import Measure
@@ -157,7 +160,7 @@ def _one(
     bad = sum(len(point.runs) - len(_counted(measure, point)) for point in involved)
     total = sum(len(point.runs) for point in involved)
     if bad and (outcome == "kept" or found is None):
-        outcome, why = "undecided", f"{bad} of {total} runs did not end as planned"
+        outcome, why = "undecided", f"{bad} of {counted(total, 'run')} did not end as planned"
     elif flattered := _flattered(measure, pairs, limits, outcome):
         share = lacking.share(measure, flattered)
         outcome, why = "undecided", f"{share} never ended at {flattered.label or 'it'}"

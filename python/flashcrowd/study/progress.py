@@ -83,7 +83,7 @@ class Lines:
     @property
     def _cores(self) -> str:
         count = None if self.need is None else self.need.cores
-        return f"{count} {'core' if count == 1 else 'cores'}"
+        return "" if count is None else counted(count, "core")
 
     @contextmanager
     def watched(self, title: str, done: int, total: int) -> Iterator[Watch]:
@@ -103,10 +103,10 @@ class Lines:
 
         yield watch
         finished, seconds = state[0], self.clock() - begin
-        self.tell(f"{done + finished} of {total} runs done, after {duration(seconds)}")
+        self.tell(f"{done + finished} of {counted(total, 'run')} done, after {duration(seconds)}")
 
     def _beat(self, seconds: float, done: int, finished: int, work: float, total: int) -> str:
-        parts = [f"{done + finished} of {total} runs done"]
+        parts = [f"{done + finished} of {counted(total, 'run')} done"]
         at_work = 1 if self.need is None else min(self.need.jobs, total - done)
         if work >= ENOUGH * at_work:
             minutes = 60 * work / seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flashcrowd.amounts import counted
 from flashcrowd.utp import lines
 
 DIRECTIONS: tuple[str, ...] = ("to-server", "to-client")
@@ -136,20 +137,21 @@ def _connection(report: Mapping[str, Any]) -> str:
     if not report["queued_bytes"]:
         return ""
 
-    def count(name: str) -> str:
+    def count(name: str, noun: str) -> str:
         value = connection[name]
-        return "-" if value is None else str(value)
+        return f"- {noun}s" if value is None else counted(value, noun)
 
     def millis(name: str) -> str:
         value = connection[name]
         return "-" if value is None else f"{value:.1f} ms"
 
+    again = connection["packets_retransmitted"]
     text = (
-        f"RTT {millis('rtt_ms')}, least {millis('min_rtt_ms')}; {count('packets_sent')} packets,"
-        f" {count('packets_retransmitted')} of them again"
+        f"RTT {millis('rtt_ms')}, least {millis('min_rtt_ms')}; {count('packets_sent', 'packet')},"
+        f" {'-' if again is None else again} of them again"
     )
     if report["transport"] == "utp":
-        text += f", {count('timeouts')} timeouts, {count('reductions')} cuts of the window"
+        text += f", {count('timeouts', 'timeout')}, {count('reductions', 'cut')} of the window"
     elif report["congestion"]:
         text += f"; congestion control {report['congestion']}"
     return text + ".\n"
