@@ -30,7 +30,7 @@ BLIND = State(
 IDLE = State(
     "waiting",
     "for something to upload; your limit stays",
-    "The client uploads less than 2 kB/s, which harms nobody.",
+    "The client uploads less than 2 kB/s, so there is nothing to limit.",
 )
 GONE = State("waiting", "the client is gone", "It has not answered for ten seconds.")
 ALTERNATIVE = State(

@@ -46,7 +46,7 @@ states! {
         "The upload is low for some seconds, once per minute or less often.";
     MEASURED = Holding "idle delay measured again; the limit is back":
         "The rest is over. The limit is the old one.";
-    FEW = Draining "few probes told the capacity; checking it":
+    FEW = Draining "few probes showed the capacity; checking it":
         "The share is so small that it is checked: the upload is low for some seconds.";
     MISLED = Draining "a queue drained; measuring the idle delay again":
         "The shortest round trip so far had waited in a queue. The line is measured again.";
