@@ -119,6 +119,7 @@ def test_a_second_ctrl_c_cuts_what_is_under_way_and_says_so_once(
         client.connect((host, int(port)))
         client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(1)
+        assert server.stderr is not None
         while "miss ratio" not in server.stderr.readline():
             pass
         server.send_signal(signal.SIGINT)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flashcrowd.amounts import counted
 from flashcrowd.autolimit import history
 from flashcrowd.autolimit.delays import HEAVY_NS
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.session import FAVOURED
+from flashcrowd.base.amounts import counted
 from flashcrowd.drawing import page
 from flashcrowd.drawing.blocks import Block, Cell, Facts, Figure, Page, Section, Table, Text
 from flashcrowd.drawing.canvas import canvas, key

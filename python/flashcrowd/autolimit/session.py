@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from flashcrowd import _core
 from flashcrowd.autolimit import states
-from flashcrowd.autolimit.client import MOST, Reading, Setting
 from flashcrowd.autolimit.delays import Delays
 from flashcrowd.autolimit.line import LEAST
 from flashcrowd.autolimit.owner import Owner

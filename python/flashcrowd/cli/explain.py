@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from flashcrowd import metrics
 from flashcrowd.autolimit import states
 from flashcrowd.base import metrics
 from flashcrowd.base.units import UnitError
-from flashcrowd.catalogue import KINDS, Kind, kind_of
 from flashcrowd.scenario import paths
 from flashcrowd.study.catalogue import KINDS, Kind, kind_of
 from flashcrowd.study.counterparts import counterparts

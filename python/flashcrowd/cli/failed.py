@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from flashcrowd.amounts import counted
+from flashcrowd.base.amounts import counted
 from flashcrowd.base.errors import FAILED
-from flashcrowd.errors import FAILED
 from flashcrowd.report.source import Source
 
 

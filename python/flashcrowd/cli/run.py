@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from flashcrowd import reasons
-from flashcrowd.amounts import counted
 from flashcrowd.base import reasons
+from flashcrowd.base.amounts import counted
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.base.extras import remedy, required
 from flashcrowd.cli import failed

@@ -12,9 +12,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd import systems, terminal
-from flashcrowd.amounts import counted
 from flashcrowd.base import systems, terminal
+from flashcrowd.base.amounts import counted
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs, RepeatInvalid

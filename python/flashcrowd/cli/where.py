@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flashcrowd.amounts import counted
+from flashcrowd.base.amounts import counted
 from flashcrowd.cli import failed
 from flashcrowd.cluster.executor import Executor, opened
 from flashcrowd.engines import Engine, registry

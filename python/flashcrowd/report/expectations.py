@@ -18,12 +18,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as Terminal
 from rich.text import Text
 
-from flashcrowd import bounds, metrics
-from flashcrowd.amounts import counted
 from flashcrowd.base import bounds, metrics
+from flashcrowd.base.amounts import counted
 from flashcrowd.base.looks import Looks
 from flashcrowd.drawing.blocks import Cell, Table
-from flashcrowd.looks import Looks
 from flashcrowd.report import lacking, measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.measure import Measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flashcrowd.amounts import counted
+from flashcrowd.base.amounts import counted
 from flashcrowd.utp import lines
 
 DIRECTIONS: tuple[str, ...] = ("to-server", "to-client")

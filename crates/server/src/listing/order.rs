@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn capitals_are_among_the_small_letters() {
-        let order = Order::default();
+        let order = SortOrder::default();
         let mut places = ["b", "README", "a", "Zoo", "readme", "B"]
             .map(|name| order.place(true, 0, name.into()));
         places.sort();
         assert_eq!(
-            places.each_ref().map(Place::name),
+            places.each_ref().map(SortKey::name),
             ["a", "B", "b", "README", "readme", "Zoo"].map(str::as_bytes)
         );
     }
