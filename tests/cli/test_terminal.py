@@ -101,7 +101,7 @@ def test_a_bar_on_the_streams_of_the_program(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_there_is_one_maker_of_consoles() -> None:
-    home = Path(terminal.__file__).parent
+    home = Path(terminal.__file__).parents[1]
     makers = {
         str(file.relative_to(home))
         for file in home.rglob("*.py")

@@ -49,7 +49,7 @@ role = "seed"
 group = "home"
 hosts = 1
 profile = "libtorrent"
-upload = "500 kB/s"
+upload = "200 kB/s"
 upload_control = { name = "fixed", limit = "60 kB/s", reflector = "server-2", interface = "exact" }
 
 [workloads.seeding.populations.crowd]

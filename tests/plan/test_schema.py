@@ -51,6 +51,7 @@ VARIANTS: list[dict[str, Any]] = [
         "timeline": {"other": {"at": "9 s", "change": f"{LINE}.down", "to": MAHIMAHI}},
     },
     {f"{SEED}.arrivals": {"kind": "times", "at": ["3 s"]}, f"{SEED}.departure": "after 5 min"},
+    {f"{SEED}.departure": "after exactly 5 min"},
     {
         f"{SEED}.arrivals": {"per_hour": [["0 s", 0.0], ["1 s", 60]]},
         f"{SEED}.departure": {"points": [["0 %", "1 min"], ["100 %", "1 h"]]},

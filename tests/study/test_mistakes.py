@@ -15,6 +15,7 @@ from flashcrowd.cli import options
 from flashcrowd.engines import refusal
 from flashcrowd.plan.plan import Plan
 from flashcrowd.study import Study, catalogue, toml
+from flashcrowd.study.missing import with_examples
 from flashcrowd.study.read import parse_document
 
 
@@ -288,6 +289,6 @@ def test_a_key_that_is_missing_has_an_example(swept: bool):
         document["profiles"]["mine"]["requests"] = {"backlog": backlog}
     with pytest.raises(StudyError) as caught:
         Study.from_dict(document)
-    (problem,) = caught.value.problems
+    (problem,) = with_examples(caught.value.problems)
     assert problem.path.endswith(".max")
     assert problem.hint == "Greatest number, as in max = 500"
