@@ -129,7 +129,7 @@ lint-rust:
 lint-python: venv
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/lint-imports
+	PYTHONPATH=python $(BIN)/lint-imports
 	$(BIN)/pyright
 	@$(MAKE) --no-print-directory build
 	$(BIN)/python -m mypy.stubtest flashcrowd._core

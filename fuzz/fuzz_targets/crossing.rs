@@ -9,7 +9,7 @@ mod networks;
 use arbitrary::Arbitrary;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::datagram::{self, Datagram, Parcel};
-use flashcrowd_emulation::{Division, Network, Place};
+use flashcrowd_emulation::{Division, InTransit, Network};
 use flashcrowd_link::Conditions;
 use flashcrowd_plan::Plan;
 use libfuzzer_sys::fuzz_target;
@@ -60,7 +60,7 @@ impl Came {
             Came::Packets(packets) => {
                 let mut parcel = Parcel::new(RUN, 1);
                 for packet in &packets {
-                    let place = Place {
+                    let place = InTransit {
                         due: Time::from_nanos(packet.due_ns),
                         late: Span::from_nanos(packet.late_ns),
                         from: u32::from(packet.from) % (HOSTS + 1),
