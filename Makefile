@@ -152,6 +152,10 @@ bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the head
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
 
+plan-types: build ## Write python/flashcrowd/plan/types.py from the structs of crates/plan
+	$(BIN)/python -m tests.plan.plan_types
+	$(BIN)/ruff format --quiet python/flashcrowd/plan/types.py
+
 questions: build ## Run the studies of docs/questions again, and write what they print and draw into the pages (minutes)
 	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow -n 1 tests/docs/test_questions.py tests/docs/test_upload_rule.py
 	$(BIN)/python -m benches.validation
