@@ -362,7 +362,10 @@ def test_more_connections_than_files_are_refused_before_the_start(
     # Two swarms are played by one process: each fits in, and both do not.
     one = descriptors.needed(plan, 0)
     monkeypatch.setattr(descriptors, "allowed", lambda: one)
-    both = {**plan, "workloads": [*plan["workloads"], {**plan["workloads"][0], "name": "second"}]}
+    both: Any = {
+        **plan,
+        "workloads": [*plan["workloads"], {**plan["workloads"][0], "name": "second"}],
+    }
     assert descriptors.refusal(both, 0) is None
     refused = descriptors.refusal(both, 1) or ""
     assert refused.startswith("workloads.second: ")

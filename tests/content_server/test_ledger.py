@@ -14,7 +14,7 @@ from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import lost_pace
 from flashcrowd.content_server.visit import Visit
 
-PACE = {"busy_s": 0.0, "positioned_reads": 0, "cost": 0.0, "void": False}
+PACE: Any = {"busy_s": 0.0, "positioned_reads": 0, "cost": 0.0, "void": False}
 
 
 class Server:
@@ -50,6 +50,7 @@ def guest(number: int, at_s: float, left_s: float | None, received: int) -> Gues
 
 def plan(window: tuple[float, float | None] | None = None, **series: float) -> dict[str, Any]:
     origin = {
+        "kind": "origin",
         "name": "origin",
         "host": 0,
         "settings": {"block_bytes": 100, "scheduling": {"kind": "circus"}},
@@ -62,7 +63,7 @@ def plan(window: tuple[float, float | None] | None = None, **series: float) -> d
     }
     every = [{"what": name, "every_ns": int(each * 1e9)} for name, each in series.items()]
     return {
-        "workloads": [{}, origin],
+        "workloads": [{"kind": "ping"}, origin],
         "network": {"hosts": [{"name": "server"}]},
         "measures": {"windows": [about] if window else [], "series": every},
     }
@@ -129,5 +130,5 @@ def test_series_are_rates_and_levels_at_their_instants() -> None:
 
 def test_a_disk_that_lost_its_pace_is_told() -> None:
     assert lost_pace(PACE) == ""
-    said = lost_pace({**PACE, "void": True, "lateness_max_s": 0.6, "lost_s": 0.25})
+    said = lost_pace(PACE | {"void": True, "lateness_max_s": 0.6, "lost_s": 0.25})
     assert said == "the trial disk was up to 0.600 s late and lost 0.250 s"

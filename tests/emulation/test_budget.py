@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -111,10 +112,11 @@ def test_large_runs_without_crowds_have_their_emulators_apart(
 ) -> None:
     monkeypatch.setattr(budget, "cores", lambda: 2)
     large = budget.PACKETS_PER_CORE + 1.0
-    transfers = {"workloads": [{"kind": "transfer"}, {"kind": "ping"}]}
+    transfers: Any = {"workloads": [{"kind": "transfer"}, {"kind": "ping"}]}
+    crowd: Any = {"workloads": [{"kind": "transfer"}, {"kind": "swarm"}]}
     assert steered(transfers, large)
     assert not steered(transfers, large - 1.0)
-    assert not steered({"workloads": [{"kind": "transfer"}, {"kind": "swarm"}]}, large)
+    assert not steered(crowd, large)
     monkeypatch.setattr(budget, "cores", lambda: 1)
     assert not steered(transfers, large), "there is no other that could receive"
 

@@ -1,10 +1,12 @@
 """Tables of a run out of those of its nodes."""
 
+from typing import Any
+
 import pytest
 
 from flashcrowd.emulation.joined import tables
 
-PLAN = {
+PLAN: Any = {
     "workloads": [{"name": "crowd"}, {"name": "bulk"}],
     "network": {
         "links": [{"name": "one"}, {"name": "two"}],

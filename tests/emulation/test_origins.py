@@ -99,7 +99,7 @@ def crowd(tmp_path: Path) -> Path:
     return path
 
 
-def plan_of(study: Path) -> dict[str, Any]:
+def plan_of(study: Path) -> Any:
     return json.loads(Study.load(study).points()[0].plan().to_json())
 
 
@@ -237,7 +237,7 @@ def test_a_server_has_the_congestion_controller_of_its_stack(crowd: Path) -> Non
     assert [it["controller"] for it in hosts] == ["reno", *[None] * 12]
     # A second server on that host, with another one.
     twin = {**plan["workloads"][0], "name": "twin", "transport": None}
-    (found,) = stack.conflicts({**plan, "workloads": [plan["workloads"][0], twin]})
+    (found,) = stack.conflicts(plan | {"workloads": [plan["workloads"][0], twin]})
     assert "cubic and reno are wanted there; give them hosts of their own" in found
 
 
@@ -256,9 +256,9 @@ def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.Mon
     mean = need.packets / need.seconds
     busiest = budget.busiest(plan, json.dumps(plan), 1, mean)
     assert 1.2 * mean < busiest < 6 * (10e6 + 44.736e6) / 8 / 1448 * 1.5
-    assert budget.busiest({**plan, "workloads": []}, "", 1, 9e9) > 1e6
+    assert budget.busiest(plan | {"workloads": []}, "", 1, 9e9) > 1e6
     with_ping = {"kind": "ping", "from": 1, "to": 0}
-    assert budget.waiting_hosts({**plan, "workloads": [*plan["workloads"], with_ping]}) == 2
+    assert budget.waiting_hosts(plan | {"workloads": [*plan["workloads"], with_ping]}) == 2
     stopped = [{"at_ns": 1_500_000_000, "kind": "stop", "workload": 0}]
     (cut,) = engine("emulation").needs([json.dumps({**plan, "timeline": stopped})])
     assert cut is not None

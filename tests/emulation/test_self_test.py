@@ -14,8 +14,16 @@ from flashcrowd import _core
 from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.plan.parts import numbered, workloads
+from flashcrowd.plan.types import PingWorkload, Plan
 from flashcrowd.study import Study
 from flashcrowd.traps import trap
+
+
+def sent_ns(probe: PingWorkload) -> range:
+    """When a probe sends its echoes."""
+    assert probe["stop_ns"] is not None
+    return range(probe["start_ns"], probe["stop_ns"], probe["interval_ns"])
 
 
 # 200 packets of 1400 B are 2.2 s at 1 Mbit/s. FQ-CoDel reads and marks what it takes for a header,
@@ -24,18 +32,19 @@ from flashcrowd.traps import trap
 def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) -> None:
     (point,) = trap.load(name).study(["autolimit"], 1, []).points()
     probes = self_test.probe_plan(with_tracker_host(json.loads(point.plan().to_json())))
-    floods = [it for it in probes["workloads"] if it["name"].startswith("flood")]
+    pings = workloads(probes, PingWorkload)
+    floods = [it for it in pings if it["name"].startswith("flood")]
     assert len(floods) > 2
-    begins = [it["start_ns"] for it in probes["workloads"] if it["name"].startswith("idle")]
+    begins = [it["start_ns"] for it in pings if it["name"].startswith("idle")]
     longest = []
     for flood in floods:
-        sent = range(flood["start_ns"], flood["stop_ns"], flood["interval_ns"])
+        sent = sent_ns(flood)
         request = flood["from"], flood["to"], flood["size_bytes"]
         times = _core.echo_times(_core.Plan(json.dumps(probes)), 1, [(at, *request) for at in sent])
         over = max(at + time for at, time in zip(sent, times, strict=True) if time is not None)
         later = [at for at in begins if at > flood["start_ns"]]
         assert over < min([*later, probes["stop"]["horizon_ns"]])
-        longest.append(over - flood["stop_ns"])
+        longest.append(over - sent.stop)
     assert max(longest) > 1e9 * longest_s
 
 
@@ -77,7 +86,7 @@ profile = "libtorrent"
     assert self_test.failures(rows) == []
 
 
-def plan_of(study: Path, loss: float = 0.0) -> dict[str, Any]:
+def plan_of(study: Path, loss: float = 0.0) -> Plan:
     """The study's network: a bottleneck with a queue of 50 packets, and another way back."""
     queue = 'queue = "50 packets"\n'
     text = study.read_text()
@@ -89,13 +98,13 @@ def plan_of(study: Path, loss: float = 0.0) -> dict[str, Any]:
     return json.loads(point.plan().to_json())
 
 
-def found_over(real: dict[str, Any], plan: dict[str, Any], seed: int = 1) -> list[dict[str, Any]]:
+def found_over(real: Plan, plan: Plan, seed: int = 1) -> list[dict[str, Any]]:
     """What the probes of a plan find on a network that another plan says, as exactly as can be."""
     probes = self_test.probe_plan(plan)
     there = json.dumps({**probes, "network": real["network"]})
     echoes = {}
-    for index, spec in enumerate(probes["workloads"]):
-        sent = range(spec["start_ns"], spec["stop_ns"], spec["interval_ns"])
+    for index, spec in numbered(probes, PingWorkload):
+        sent = sent_ns(spec)
         ends = spec["from"], spec["to"], spec["size_bytes"]
         times = _core.echo_times(_core.Plan(there), seed, [(at, *ends) for at in sent])
         echoes[index] = [
@@ -180,7 +189,7 @@ def lossy(network: dict[str, Any]) -> None:
     ],
 )
 def test_another_network_than_the_plan_s_is_told(
-    study: Path, change: Callable[[dict[str, Any]], None], probe: str
+    study: Path, change: Callable[[Any], None], probe: str
 ) -> None:
     plan = plan_of(study)
     real = copy.deepcopy(plan)

@@ -9,7 +9,7 @@ from tests.clients import testbed
 from flashcrowd.emulation.standing import Judge, Standing
 
 
-def plan(**more: Any) -> dict[str, Any]:
+def plan(**more: Any) -> Any:
     """A swarm of seven pieces."""
     made = testbed.plan(
         {"name": "seed", "role": "seed"}, {"name": "crowd"}, size="100000 B", piece="16 KiB"
@@ -116,7 +116,7 @@ def test_what_is_told_is_heard() -> None:
 
 
 def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None:
-    judge = Judge({**plan(), "workloads": []}, 2)
+    judge = Judge(plan() | {"workloads": []}, 2)
     assert judge.hear(0, Standing(t_s=1)) is None
     assert judge.hear(1, Standing(t_s=1)) is None
     assert judge.hear(1, Standing(t_s=1, finite=1)) is None

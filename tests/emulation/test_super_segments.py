@@ -63,7 +63,7 @@ def test_payloads_are_long_where_nothing_queues(swarm: Path, *, tso: bool) -> No
 
 def test_a_host_counts_for_each_population_that_it_is_in() -> None:
     populations = [{"name": "one", "hosts": [0, 1]}, {"name": "two", "hosts": [1]}]
-    plan = {"workloads": [{"kind": "swarm", "name": "s", "populations": populations}]}
+    plan: Any = {"workloads": [{"kind": "swarm", "name": "s", "populations": populations}]}
     sent = [
         {"host": 0, "bytes": 10, "count": 2},
         {"host": 1, "bytes": 10, "count": 3},

@@ -38,11 +38,13 @@ from flashcrowd.emulation import launch, scratch, self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import PlanRejected, emulation
 from flashcrowd.engines.emulation import Emulator
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
 
-def plan_of(study: Path) -> dict:
+def plan_of(study: Path) -> Any:
     (point,) = Study.load(study).points()
     return json.loads(point.plan().to_json())
 
@@ -329,7 +331,7 @@ def test_a_tracker_without_a_host_gets_one(swarm: Path) -> None:
     _core.check_plan(json.dumps(more))
     assert more["network"]["hosts"][:-1] == plan["network"]["hosts"]
     assert more["network"]["hosts"][-1]["name"] == "tracker"
-    assert more["workloads"][0]["tracker"]["host"] == 6
+    assert workload(more, 0, SwarmWorkload)["tracker"]["host"] == 6
     assert with_tracker_host(more) is more
     assert self_test.paths(more) == [(0, 1), (1, 6)]
 

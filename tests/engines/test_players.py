@@ -44,7 +44,7 @@ size = "1 MB"
 """
 
 
-def planned(tmp_path: Path, text: str = STUDY, **changes: Any) -> dict[str, Any]:
+def planned(tmp_path: Path, text: str = STUDY, **changes: Any) -> Any:
     path = tmp_path / "study.toml"
     path.write_text(text)
     values = {f"workloads.bulk.{key}": value for key, value in changes.items()}

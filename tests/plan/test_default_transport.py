@@ -8,6 +8,8 @@ import pytest
 
 from flashcrowd.clients import PROGRAMS
 from flashcrowd.plan import lower
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.scenario import Scenario, shipped
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.swarm import WITHOUT_UTP
@@ -34,12 +36,13 @@ def scenario(leecher: dict[str, Any], **parts: Any) -> Scenario:
 def lowered(leecher: dict[str, Any], **parts: Any) -> tuple[Any, bool]:
     """What the leecher opens connections over, by name, and whether it answers uTP."""
     plan = lower(scenario(leecher, **parts)).data
-    seed, made = plan["workloads"][0]["populations"]
-    assert (seed["transport"], seed["answers_utp"]) == (None, False)
-    if made["transport"] is None:
-        return "inherit", made.get("answers_utp", True)
-    ((kind, index),) = made["transport"].items()
-    return plan["utps" if kind == "utp" else "stacks"][index]["name"], made.get("answers_utp", True)
+    seed, made = workload(plan, 0, SwarmWorkload)["populations"]
+    assert (seed["transport"], seed.get("answers_utp")) == (None, False)
+    carrier, answers = made["transport"], made.get("answers_utp", True)
+    if carrier is None:
+        return "inherit", answers
+    found = plan["utps"][carrier["utp"]] if "utp" in carrier else plan["stacks"][carrier["tcp"]]
+    return found["name"], answers
 
 
 def test_every_client_has_a_default():

@@ -15,7 +15,6 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd import _core
-from flashcrowd.plan import format
 from flashcrowd.scenario import (
     arrivals,
     impairments,
@@ -160,11 +159,6 @@ RUST = rust()
 def test_both_sides_have_the_same_words(name: str) -> None:
     assert PYTHON[name]
     assert PYTHON[name] == RUST[name]
-
-
-def test_the_types_of_a_plan_have_the_words_of_the_engine() -> None:
-    kinds = typing.get_type_hints(format.Queue)["kind"]
-    assert set(typing.get_args(kinds)) == RUST["network.links.conditions.queue.kind"]
 
 
 def test_no_list_of_the_engine_is_forgotten() -> None:

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -416,6 +417,12 @@ def test_what_is_no_plan_is_refused(tmp_path, text: str):
         Plan.load(tmp_path / "plan.json")
     with pytest.raises(StudyError, match="No such file"):
         Plan.load(tmp_path / "none.json")
+
+
+def test_a_plan_of_another_format_is_refused():
+    made = json.loads(Plan(plan({"rtt": "1 ms"})).to_json())
+    with pytest.raises(StudyError, match="reads plans of format 1"):
+        Plan.from_json(json.dumps({**made, "format": 2}))
 
 
 def test_three_hundred_hosts_on_lines_of_their_own_are_quick_to_lower():

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from flashcrowd import _core
 from flashcrowd.plan.conditions import lower_queue
-from flashcrowd.plan.format import Queue as QueueDict
+from flashcrowd.plan.types import Settings
 from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.queue import DISCIPLINES, Queue
@@ -17,7 +17,7 @@ def queue_of(given: object) -> Queue | Discipline:
     return Line.model_validate({"up": "1 Mbit/s", "up_queue": given}).up_queue
 
 
-def lowered(given: object) -> QueueDict:
+def lowered(given: object) -> Settings:
     return lower_queue(queue_of(given))
 
 

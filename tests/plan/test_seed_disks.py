@@ -35,7 +35,7 @@ def document(
     }
 
 
-def plan_of(**own: Any) -> dict[str, Any]:
+def plan_of(**own: Any) -> Any:
     return dict(lower(Scenario.model_validate(document(**own))).data)
 
 

@@ -32,7 +32,9 @@ def study(populations: dict[str, Any], sizes: dict[str, int] = SIZES) -> Study:
 def groups_of(made: Study, name: str) -> Counter[str]:
     """How many hosts of each group a population has in the plan."""
     plan = made.points()[0].plan().data
-    [found] = [it for it in plan["workloads"][0]["populations"] if it["name"] == name]
+    (workload,) = plan["workloads"]
+    assert "populations" in workload
+    [found] = [it for it in workload["populations"] if it["name"] == name]
     return Counter(plan["network"]["hosts"][host]["name"].split("-")[0] for host in found["hosts"])
 
 

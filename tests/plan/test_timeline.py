@@ -10,7 +10,7 @@ MS = 10**6
 S = 10**9
 
 
-def changes(**timeline: dict[str, Any]) -> list[dict[str, Any]]:
+def changes(**timeline: dict[str, Any]) -> list[Any]:
     """The plan's changes for this timeline on a small network with all kinds of workloads."""
     document = {
         "title": "T",

@@ -8,6 +8,8 @@ import pytest
 
 from flashcrowd import _core
 from flashcrowd.plan import lower
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import ControlledUpload, SwarmWorkload
 from flashcrowd.scenario import Scenario
 from flashcrowd.scenario.upload_control import (
     CONTROLLERS,
@@ -36,10 +38,14 @@ def scenario(control: Any, **changed: Any) -> Scenario:
     )
 
 
-def control(given: Any, **changed: Any) -> dict[str, Any]:
+def control(given: Any, **changed: Any) -> ControlledUpload:
     plan = lower(scenario(given, **changed))
     _core.check_plan(plan.to_json())
-    return plan.data["workloads"][0]["populations"][0]["upload_control"]
+    (population, *_) = workload(plan.data, 0, SwarmWorkload)["populations"]
+    assert "upload_control" in population
+    found = population["upload_control"]
+    assert found is not None
+    return found
 
 
 def test_the_names_are_the_engine_s() -> None:
@@ -93,7 +99,7 @@ def test_without_a_reflector_one_behind_the_line_is_found(changed: Any, reflecto
 
 
 def test_a_plan_without_a_controller_says_nothing_of_it() -> None:
-    for population in lower(scenario("none")).data["workloads"][0]["populations"]:
+    for population in workload(lower(scenario("none")).data, 0, SwarmWorkload)["populations"]:
         assert "upload_control" not in population
 
 

@@ -9,6 +9,8 @@ import flashcrowd
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli import main
 from flashcrowd.plan import lower
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import OriginWorkload, SwarmWorkload
 from flashcrowd.scenario import Scenario
 from flashcrowd.study import Study
 
@@ -45,9 +47,9 @@ def problems(**own: Any) -> list[Problem]:
 
 
 def test_an_origin_is_named_and_stands_by_its_place_among_the_workloads():
-    swarm, _, origin = lower(Scenario.model_validate(document())).data["workloads"]
-    assert swarm["web_seeds"] == [{"origin": 2, "file": 0}]
-    assert origin["populations"] == []
+    plan = lower(Scenario.model_validate(document())).data
+    assert workload(plan, 0, SwarmWorkload).get("web_seeds") == [{"origin": 2, "file": 0}]
+    assert workload(plan, 2, OriginWorkload)["populations"] == []
 
 
 def test_a_plan_without_web_seeds_says_nothing_of_them():

@@ -12,10 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.units import Span, UnitError
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.arrivals import Arrivals, Rates, Times
 from flashcrowd.scenario.files import Files
 from flashcrowd.study import Study
+from flashcrowd.study.point import Point
 from flashcrowd.study.schema import study_schema
 
 ARRIVALS: TypeAdapter[Any] = TypeAdapter(Arrivals)
@@ -41,9 +44,14 @@ def study(text: str, folder: Path, *, hosts: int = 3, **population: Any) -> Stud
     return Study.from_dict(document, directory=folder)
 
 
+def people(point: Point) -> Any:
+    """The population in question, as the plan has it."""
+    return workload(point.plan().data, 0, SwarmWorkload)["populations"][1]
+
+
 def lowered(made: Study, key: str = "arrivals") -> dict[str, Any]:
     (point,) = made.points()
-    return point.plan().data["workloads"][0]["populations"][1][key]
+    return people(point)[key]
 
 
 def test_instants_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -92,7 +100,7 @@ def test_a_sweep_over_files_reads_each(tmp_path: Path) -> None:
     key = "workloads.swarm.populations.people.arrivals.file"
     swept = {**made.resolved(), "sweep": {key: ["a.csv", "b.csv"]}}
     points = Study.from_dict(swept, directory=tmp_path).points()
-    kinds = [point.plan().data["workloads"][0]["populations"][1]["arrivals"] for point in points]
+    kinds = [people(point)["arrivals"] for point in points]
     assert [it["kind"] for it in kinds] == ["sessions", "times"]
     assert kinds[1]["at_ns"] == [7 * 10**9, 8 * 10**9, 9 * 10**9]
 

@@ -1,5 +1,4 @@
 import io
-import json
 import re
 import tomllib
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from tests.study import mistakes
 from flashcrowd.base.errors import PlanRejected, Problem, StudyError, is_plain
 from flashcrowd.cli import options
 from flashcrowd.engines import refusal
-from flashcrowd.plan.plan import Plan
 from flashcrowd.study import Study, catalogue, toml
 from flashcrowd.study.missing import with_examples
 from flashcrowd.study.read import parse_document
@@ -236,16 +234,12 @@ def _sweep_values() -> None:
     Study.from_dict({**mistakes.study(), "sweep": [{"network.rtt": values}]})
 
 
-def _plan() -> None:
-    Plan.from_json(json.dumps({f"stuff{at}": at for at in range(12_000)}))
-
-
 def _engine() -> None:
     plan = Study.from_dict(mistakes.study()).points()[0].plan().to_json()
     refusal.check_for(plan, "no engine", lambda _: (f"stuff {at}" for at in range(12_000)))
 
 
-@pytest.mark.parametrize("given", [_unknown_tables, _sweep_values, _plan, _engine])
+@pytest.mark.parametrize("given", [_unknown_tables, _sweep_values, _engine])
 def test_of_a_long_list_of_mistakes_the_first_are_shown(given: Callable[[], None]):
     with pytest.raises((StudyError, PlanRejected)) as caught:
         given()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +18,7 @@ from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
 from flashcrowd.engines import registry
+from flashcrowd.plan.parts import EMPTY, parse
 from flashcrowd.study.need import available_memory, problem, study_need
 
 LACKING = 2
@@ -44,7 +44,7 @@ def doctor(
     for found in capabilities():
         print(found)
     if study is None:
-        lacking = [*missing({"workloads": [], "stacks": [], "network": {"hosts": []}})]
+        lacking = [*missing(EMPTY)]
         print(f"\nWorkloads that programs can play: {', '.join(KINDS)}. Clients of swarms:")
         _say(PROGRAMS.values())
         print("Flows of uTP:")
@@ -56,7 +56,7 @@ def doctor(
     plans = [point.plan().to_json() for point in loaded.points()]
     problems: dict[str, None] = {}
     for text in plans:
-        plan = json.loads(text)
+        plan = parse(text)
         problems |= dict.fromkeys((*impossible(plan), *missing(plan)))
     busiest = 0.0
     if not problems:

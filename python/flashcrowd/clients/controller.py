@@ -6,7 +6,7 @@ import json
 import selectors
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,13 @@ from flashcrowd.autolimit.probes.icmp import Icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import LimitChange, Said
+from flashcrowd.base.rows import Row
 from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.client_api.client import Gone, Reading, Refused
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.settings import Settings, Unmet
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import ControlledUpload, Plan, Population, SwarmWorkload
 
 STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
 """A limit is rounded down to so many bytes per second by each of them."""
@@ -32,13 +35,13 @@ JOIN_S = 3.0
 _LAST = 6
 
 
-def of(population: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def of(population: Population) -> ControlledUpload | None:
     """The controller that a population of a plan asks for."""
     return population.get("upload_control")
 
 
 def differences(
-    plan: Mapping[str, Any], population: Mapping[str, Any], program: str, settings: Settings
+    plan: Plan, population: Population, program: str, settings: Settings
 ) -> Iterator[Unmet]:
     """In what the controller beside a program is another one than the plan says.
 
@@ -74,13 +77,13 @@ def differences(
         yield _unmet("interface.window", said, "counts bytes")
     if asked["step_bytes"] != STEPS[program]:
         yield _unmet("interface.step", f"{asked['step_bytes']} B/s", f"{STEPS[program]} B/s")
-    number = plan["workloads"]
     changed = any(
         change["kind"] == "upload"
-        and number[change["workload"]]["populations"][change["population"]] == population
+        and workload(plan, change["workload"], SwarmWorkload)["populations"][change["population"]]
+        == population
         for change in plan["timeline"]
     )
-    if changed or population.get("upload_bps") is not None:
+    if changed or population["upload_bps"] is not None:
         yield Unmet(
             "upload",
             "what the client has until its controller says something else",
@@ -170,7 +173,7 @@ class Controller:
 
     def __init__(
         self,
-        spec: Mapping[str, Any],
+        spec: ControlledUpload,
         interface: Interface,
         place: HostSandbox,
         reflectors: Sequence[HostSandbox],
@@ -268,7 +271,7 @@ class Controller:
         self.failure = f"upload controller {self._spec['controller']['kind']}: {why}{lines}"
 
 
-def rows(asked: Sequence[Asked], seconds: Callable[[float], float]) -> Iterator[dict[str, Any]]:
+def rows(asked: Sequence[Asked], seconds: Callable[[float], float]) -> Iterator[Row]:
     """Columns of the table `control`, without whose they are.
 
     Args:

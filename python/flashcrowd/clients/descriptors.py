@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping
-from typing import Any
+
+from flashcrowd.plan.parts import numbered
+from flashcrowd.plan.types import Plan, SwarmWorkload
 
 EMBEDDED = "libtorrent"
 _BASE = 64
@@ -14,13 +15,13 @@ _PROCESS = 4
 """Of a program that is a process: the connection over which it is asked, its start."""
 
 
-def needed(plan: Mapping[str, Any], workload: int) -> int:
+def needed(plan: Plan, workload: int) -> int:
     """How many files this process has open at most while it plays a swarm and those before it."""
-    swarms = [it for it in plan["workloads"][: workload + 1] if it["kind"] == "swarm"]
-    return _BASE + sum(_of_swarm(plan, swarm) for swarm in swarms)
+    swarms = numbered(plan, SwarmWorkload)
+    return _BASE + sum(_of_swarm(plan, swarm) for index, swarm in swarms if index <= workload)
 
 
-def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any]) -> int:
+def _of_swarm(plan: Plan, swarm: SwarmWorkload) -> int:
     peers = sum(len(population["hosts"]) for population in swarm["populations"])
     total = 0
     for population in swarm["populations"]:
@@ -42,7 +43,7 @@ def raise_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed(), allowed()))
 
 
-def refusal(plan: Mapping[str, Any], workload: int) -> str | None:
+def refusal(plan: Plan, workload: int) -> str | None:
     """Why a swarm has too many connections for this process; None if it has not.
 
     All swarms of a plan are played by one process: one that fits in by itself may not
@@ -51,7 +52,7 @@ def refusal(plan: Mapping[str, Any], workload: int) -> str | None:
     need, most = needed(plan, workload), allowed()
     if need <= most:
         return None
-    beside = any(it["kind"] == "swarm" for it in plan["workloads"][:workload])
+    beside = any(index < workload for index, _ in numbered(plan, SwarmWorkload))
     included = ", those of the swarms before it included" if beside else ""
     return (
         f"workloads.{plan['workloads'][workload]['name']}: {need} files would be open at once"

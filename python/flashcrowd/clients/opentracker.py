@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from flashcrowd.clients.client import ClientFailed, Found
@@ -16,6 +15,7 @@ from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import Unmet
+from flashcrowd.plan.types import Tracker
 
 NAME = "opentracker"
 LISTEN_S = 10.0
@@ -49,7 +49,7 @@ def _is_mapped(user: int) -> bool:
     return any(first <= user < first + count for first, _, count in ranges)
 
 
-def unmet(spec: Mapping[str, Any]) -> Iterator[Unmet]:
+def unmet(spec: Tracker) -> Iterator[Unmet]:
     """What a plan asks of its tracker and opentracker has no setting for."""
     rules = spec["rules"]
 

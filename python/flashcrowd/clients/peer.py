@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from flashcrowd import _core
 from flashcrowd.clients.client import Client, Progress
 from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.host_sandbox import HostSandbox
+from flashcrowd.plan.types import Population
 
 
 class Peer:
@@ -32,7 +30,7 @@ class Peer:
         self,
         rules: _core.SwarmRules,
         seen: _core.SwarmPeer,
-        spec: Mapping[str, Any],
+        spec: Population,
         place: HostSandbox,
     ) -> None:
         self._rules = rules

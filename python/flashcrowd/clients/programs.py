@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from flashcrowd.clients import descriptors, opentracker, settings
 from flashcrowd.clients.client import Client, Found, Job
+from flashcrowd.plan.parts import workload, workloads
+from flashcrowd.plan.types import Plan, SwarmWorkload, TransferWorkload
 
 DEFAULT = "libtorrent"
 """What plays the peers of a population that names no program."""
@@ -136,30 +138,30 @@ def found() -> dict[str, Found | None]:
     return {**clients, opentracker.NAME: opentracker.found()}
 
 
-def memory(plan: Mapping[str, Any]) -> int:
+def memory(plan: Plan) -> int:
     """Bytes that the clients of a plan are expected to have, all of them at work.
 
     Those that follow others on a host come when these have gone. A flow of libtorrent's uTP has a
     session on each of its hosts.
     """
     peers: dict[str, int] = {}
-    for workload in plan["workloads"]:
-        if workload["kind"] == "transfer" and workload.get("program") == DEFAULT:
-            peers[DEFAULT] = peers.get(DEFAULT, 0) + 2 * workload["flows"]
-        if workload["kind"] == "swarm":
-            for population in workload["populations"]:
-                name = population.get("program") or DEFAULT
-                peers[name] = peers.get(name, 0) + len(population["hosts"])
+    for transfer in workloads(plan, TransferWorkload):
+        if transfer.get("program") == DEFAULT:
+            peers[DEFAULT] = peers.get(DEFAULT, 0) + 2 * transfer["flows"]
+    for swarm in workloads(plan, SwarmWorkload):
+        for population in swarm["populations"]:
+            name = population.get("program") or DEFAULT
+            peers[name] = peers.get(name, 0) + len(population["hosts"])
     known = [(PROGRAMS[name], count) for name, count in peers.items() if name in PROGRAMS and count]
     return sum(it.once_bytes + count * it.each_bytes for it, count in known)
 
 
-def refusals(plan: Mapping[str, Any], workload: int) -> list[str]:
+def refusals(plan: Plan, index: int) -> list[str]:
     """Why the programs of this machine cannot play a swarm of a plan; nothing if they can.
 
     Each names the place and what would make it possible.
     """
-    swarm = plan["workloads"][workload]
+    swarm = workload(plan, index, SwarmWorkload)
     reasons = []
     for population in swarm["populations"]:
         place = f"workloads.{swarm['name']}.populations.{population['name']}"
@@ -179,7 +181,7 @@ def refusals(plan: Mapping[str, Any], workload: int) -> list[str]:
         reasons += [f"{place}: {reason}" for reason in program.refusals(asked)]
     if swarm["tracker"].get("program") == opentracker.NAME and (why := opentracker.why_not()):
         reasons.append(f"workloads.{swarm['name']}.tracker.program: {why}")
-    crowded = descriptors.refusal(plan, workload)
+    crowded = descriptors.refusal(plan, index)
     if crowded is not None:
         reasons.append(crowded)
     if swarm["block_bytes"] != settings.BLOCK:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from flashcrowd.plan.types import Plan, Population
+
 Upload = int | None
 """An upload limit in bytes per second; None for unlimited, 0 for no upload at all."""
 
@@ -349,13 +351,13 @@ def one_connection(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("data_transport", f"{settings.transport} for blocks it uploads", given)
 
 
-def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
+def of(plan: Plan, population: Population) -> Settings:
     """The settings of the clients of one population of a plan.
 
     Raises:
         ValueError: the population asks for what no program offers.
     """
-    transport, data = population.get("transport"), population.get("data")
+    transport, data = population["transport"], population["data"]
     if transport is not None and data is not None:
         raise ValueError(
             "no program opens connections of their own for the blocks: leave out transport or "
@@ -363,11 +365,11 @@ def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
         )
     profile = plan["profiles"][population["profile"]]
     chosen = transport or data or {}
-    utps = plan.get("utps", ())
+    utps = plan["utps"]
     utp = utps[chosen["utp"]] if "utp" in chosen else utps[0] if len(utps) == 1 else None
     target_ns = ((utp or {}).get("ledbat") or {}).get("target_ns")
-    upload = population.get("upload_bps")
-    interface = (population.get("upload_control") or {}).get("interface") or {}
+    upload = population["upload_bps"]
+    control = population.get("upload_control")
     return Settings(
         profile=profile["name"],
         upload=None if upload is None else upload // 8,
@@ -376,5 +378,5 @@ def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
         answers_utp=population.get("answers_utp", True),
         data_apart=data is not None,
         utp_target_s=None if target_ns is None else target_ns / 1e9,
-        refresh_s=(interface.get("refresh_ns") or 0) / 1e9 or None,
+        refresh_s=control["interface"]["refresh_ns"] / 1e9 or None if control else None,
     )

@@ -7,12 +7,12 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from flashcrowd import _core
 from flashcrowd.clients import controller, descriptors, kernel, opentracker, settings, torrent
@@ -23,6 +23,8 @@ from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.programs import DEFAULT, PROGRAMS
 from flashcrowd.clients.tracker import Tracker
+from flashcrowd.plan import parts
+from flashcrowd.plan.types import Plan, SwarmWorkload
 
 PORT, TRACKER_PORT = 6881, 6969
 """Where peers and tracker of a plan's first workload listen; those of the next one port higher."""
@@ -58,7 +60,7 @@ class Swarm:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: Plan,
         workload: int,
         seed: int,
         places: Sequence[HostSandbox],
@@ -86,7 +88,8 @@ class Swarm:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
                 place.
         """
-        self.plan, self.spec, self.seed = plan, plan["workloads"][workload], seed
+        self.plan, self.seed = plan, seed
+        self.spec = parts.workload(plan, workload, SwarmWorkload)
         self._places, self._folder = places, folder
         self.port, self._tracker_port = PORT + workload, TRACKER_PORT + workload
         host = self.spec["tracker"]["host"]

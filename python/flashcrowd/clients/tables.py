@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients import controller
 from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.swarm import Swarm
 
-Row = dict[str, Any]
 
-
-def rows(swarm: Swarm) -> dict[str, list[Row]]:
+def rows(swarm: Swarm) -> Rows:
     """The rows of `control` and `programs`, which no rules know."""
     came = sorted((peer for peer in swarm.peers if peer.has_come), key=lambda it: it.number)
     return {"control": _control(swarm, came), "programs": _programs(swarm)}

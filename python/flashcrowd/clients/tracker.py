@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 from flashcrowd import _core
 from flashcrowd.clients import bencode
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
+from flashcrowd.plan.types import Tracker as TrackerTable
 
 Address = tuple[str, int]
 
@@ -28,7 +29,7 @@ class Tracker:
         self,
         place: HostSandbox,
         port: int,
-        spec: Mapping[str, Any],
+        spec: TrackerTable,
         info_hash: bytes,
         register: _core.TrackerRegister,
     ) -> None:
@@ -106,7 +107,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _handler(
-    tracker: Tracker, spec: Mapping[str, Any], info_hash: bytes
+    tracker: Tracker, spec: TrackerTable, info_hash: bytes
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 60.0

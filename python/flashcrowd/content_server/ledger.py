@@ -5,19 +5,20 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from flashcrowd import _core
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.content_server.answer import Answer
 from flashcrowd.content_server.visit import Visit
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import OriginWorkload, Plan
 
 SERIES = ("origin-rate", "disk-rate", "disk-queue", "disk-waiting", "origin-clients")
 """Time series of a content server; see the table `series`."""
 _BYTES = {"origin-rate": "served_bytes", "disk-rate": "read_bytes"}
 _LEVELS = {"disk-queue": "queued_reads", "disk-waiting": "waiting"}
-
-Row = dict[str, Any]
 
 
 class Guest(Protocol):
@@ -38,9 +39,9 @@ class Ledger:
         index: number of the origin among the workloads.
     """
 
-    def __init__(self, server: _core.ContentServer, plan: Mapping[str, Any], index: int) -> None:
+    def __init__(self, server: _core.ContentServer, plan: Plan, index: int) -> None:
         self._server = server
-        self._origin = plan["workloads"][index]
+        self._origin = workload(plan, index, OriginWorkload)
         self._host = plan["network"]["hosts"][self._origin["host"]]["name"]
         self._window_s = window_s(plan)
         self._edges: list[tuple[float, dict[str, Any]]] = []
@@ -98,7 +99,7 @@ class Ledger:
         """How well its disk kept its pace, see `PaceReport` of the crate flashcrowd-server."""
         return (self._last or self._snapshot())["trial_disk"]
 
-    def tables(self, guests: Sequence[Guest]) -> dict[str, list[Row]]:
+    def tables(self, guests: Sequence[Guest]) -> Rows:
         """Rows of the tables `downloads`, `origins` and `series`, after `close`.
 
         Args:
@@ -147,7 +148,7 @@ class Ledger:
         return json.loads(self._server.snapshot())
 
 
-def window_s(plan: Mapping[str, Any]) -> tuple[float, float]:
+def window_s(plan: Plan) -> tuple[float, float]:
     """From when on and until when downloads and the server's counts count."""
     for window in plan["measures"]["windows"]:
         if window["table"] == "origins":

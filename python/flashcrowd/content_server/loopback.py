@@ -29,6 +29,8 @@ from flashcrowd.content_server.processor import Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
+from flashcrowd.plan.parts import numbered, parse
+from flashcrowd.plan.types import OriginWorkload, Stop
 
 MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""
@@ -62,10 +64,8 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
     Raises:
         OSError: what the system refused.
     """
-    plan = json.loads(plan_json)
-    index, origin = next(
-        (index, it) for index, it in enumerate(plan["workloads"]) if it["kind"] == "origin"
-    )
+    plan = parse(plan_json)
+    index, origin = next(numbered(plan, OriginWorkload))
     visits = visits_of(plan, plan_json, seed, index)
     raise_descriptors(2 * len(visits))
     contents = contents_of(origin, seed)
@@ -97,7 +97,7 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
 def played(
     crowd: Crowd,
     ledger: Ledger,
-    stop: Mapping[str, Any],
+    stop: Stop,
     tell: Callable[[float], None],
 ) -> dict[str, Any]:
     """Let a crowd come and go: `tables`, lists of rows by name, and its `pace`.

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.plan.types import OriginWorkload
 
-def contents_of(origin: Mapping[str, Any], seed: int) -> list[bytes]:
+
+def contents_of(origin: OriginWorkload, seed: int) -> list[bytes]:
     """What is in each file of an origin, in a run with this seed."""
     stream = random.Random(seed)
     files = origin["files"]
@@ -25,7 +27,7 @@ def write(contents: Sequence[bytes], folder: Path) -> None:
         (folder / str(number)).write_bytes(content)
 
 
-def settings(origin: Mapping[str, Any], folder: Path, sockets: Mapping[str, Any]) -> dict[str, Any]:
+def settings(origin: OriginWorkload, folder: Path, sockets: Mapping[str, Any]) -> dict[str, Any]:
     """The server's settings, see `Settings` of the crate flashcrowd-server.
 
     Args:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 from flashcrowd import _core
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import OriginWorkload, Plan
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Visit:
     in_order: bool
 
 
-def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> list[Visit]:
+def visits_of(plan: Plan, plan_json: str, seed: int, index: int) -> list[Visit]:
     """Who comes in a run, as in the simulation of the same plan with the same seed.
 
     Args:
@@ -47,7 +48,7 @@ def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) ->
         seed: the run's.
         index: number of the origin among the workloads.
     """
-    populations = plan["workloads"][index]["populations"]
+    populations = workload(plan, index, OriginWorkload)["populations"]
     found = _core.origin_visits(plan_json, seed, index)
     return [
         Visit(
@@ -65,7 +66,7 @@ def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) ->
     ]
 
 
-def busiest_bps(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> float:
+def busiest_bps(plan: Plan, plan_json: str, seed: int, index: int) -> float:
     """What all who are there take at most at one instant, if each is served at its line's rate.
 
     Args:
@@ -78,7 +79,7 @@ def busiest_bps(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) 
         bits per second, packets' headers included; infinite if a client's line and the server's
         have no rate.
     """
-    origin = plan["workloads"][index]
+    origin = workload(plan, index, OriginWorkload)
     bits = origin["files"]["size_bytes"] * 8
     changes = [
         change
@@ -91,7 +92,7 @@ def busiest_bps(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) 
     return min(max(taken, default=0.0), _rate_bps(plan, origin["host"], "up"))
 
 
-def _rate_bps(plan: Mapping[str, Any], host: int, way: Literal["up", "down"] = "down") -> float:
+def _rate_bps(plan: Plan, host: int, way: Literal["up", "down"] = "down") -> float:
     """The least rate of a host's line towards it, or from it."""
     network = plan["network"]
     links = [network["links"][it]["conditions"] for it in network["hosts"][host][way]]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.rows import Rows
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan import parts
+from flashcrowd.plan.parts import W
+from flashcrowd.plan.types import Change, Plan
 
 FIRST_PORT = 10_000
 """The first port that workloads take, one after another."""
-
-Row = dict[str, Any]
-Rows = dict[str, list[Row]]
-"""Rows of tables, by the table's name."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Context:
         ports: ports that no workload has yet.
     """
 
-    plan: Mapping[str, Any] = field(repr=False)
+    plan: Plan = field(repr=False)
     parsed: _core.Plan = field(repr=False)
     seed: int
     hosts: Hosts
@@ -49,11 +49,11 @@ class Context:
         every = len(self.hosts.own) == len(self.hosts.places)
         return None if every else self.hosts.own
 
-    def workloads(self, kind: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def workloads(self, table: type[W]) -> Iterator[tuple[int, W]]:
         """Those of a kind that are played here, with their numbers in the plan."""
-        for index, spec in enumerate(self.plan["workloads"]):
+        for index, spec in parts.numbered(self.plan, table):
             # Both ends of all but pings and swarms are on one node; a ping is its asking host's.
-            if spec["kind"] == kind and ("from" not in spec or spec["from"] in self.hosts.own):
+            if "from" not in spec or spec["from"] in self.hosts.own:
                 yield index, spec
 
 
@@ -83,7 +83,7 @@ class App(ABC):
         """
 
     @abstractmethod
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """An entry of the timeline, if it is about a workload of this kind.
 
         Raises:

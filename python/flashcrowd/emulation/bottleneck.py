@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from flashcrowd.plan.types import Plan, TransferWorkload
 
 _SPARE_BYTES = 1_000_000
 _SPARE = 1.02
 
 
-def most_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None:
+def most_bps(plan: Plan, one: int, other: int) -> int | None:
     """The rate of the narrowest link on the way, at its widest; None if no link has one."""
     network = plan["network"]
     groups = [network["hosts"][host]["group"] for host in (one, other)]
@@ -24,13 +23,14 @@ def most_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None:
             for change in plan["timeline"]
             if change["kind"] == "link" and change["link"] == link
         ]
-        if all(rate is not None for rate in rates):
-            widest = max(rates)
+        known = [rate for rate in rates if rate is not None]
+        if len(known) == len(rates):
+            widest = max(known)
             least = widest if least is None else min(least, widest)
     return least
 
 
-def most_bytes(plan: Mapping[str, Any], spec: Mapping[str, Any]) -> int | None:
+def most_bytes(plan: Plan, spec: TransferWorkload) -> int | None:
     """A file for a flow: its size, or more than its way carries until it stops.
 
     None if nothing says how much that may be.

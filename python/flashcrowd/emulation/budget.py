@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from flashcrowd import _core
 from flashcrowd.base.cores import cores
@@ -15,6 +15,8 @@ from flashcrowd.base.errors import Cancelled
 from flashcrowd.base.need import Need
 from flashcrowd.content_server import visit
 from flashcrowd.emulation.processors import Processors
+from flashcrowd.plan.parts import hosts_of, numbered, workloads
+from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without anybody noticing: 20 us each for both kernels'
@@ -141,7 +143,7 @@ def share(
             budget.end(packets_per_s, processor)
 
 
-def steered(plan: Mapping[str, Any], packets_per_s: float) -> bool:
+def steered(plan: Plan, packets_per_s: float) -> bool:
     """Whether the emulator of a run is to stay on one processor, while hosts receive on others.
 
     That is where one core does not carry its packets, and programs leave the others room. Clients
@@ -152,11 +154,11 @@ def steered(plan: Mapping[str, Any], packets_per_s: float) -> bool:
         plan: the plan.
         packets_per_s: what it is expected to send when it sends most.
     """
-    crowded = any(it["kind"] == "swarm" for it in plan["workloads"])
+    crowded = any(workloads(plan, SwarmWorkload))
     return packets_per_s > PACKETS_PER_CORE and cores() > 1 and not crowded
 
 
-def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, mean: float) -> float:
+def busiest(plan: Plan, plan_json: str, seed: int, mean: float) -> float:
     """Packets per second that a run sends when it sends most, as far as that can be foretold.
 
     A crowd before a content server comes and goes: four runs with 6,000 packets/s each, and
@@ -171,23 +173,21 @@ def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, mean: float) -> 
     """
     crowds = [
         visit.busiest_bps(plan, plan_json, seed, index) / 8 / _PACKET_BYTES * _WITH_ACKS
-        for index, workload in enumerate(plan["workloads"])
-        if workload["kind"] == "origin"
+        for index, _ in numbered(plan, OriginWorkload)
     ]
     return max(mean, *(it for it in crowds if math.isfinite(it)), 0.0)
 
 
-def waiting_hosts(plan: Mapping[str, Any]) -> int:
+def waiting_hosts(plan: Plan) -> int:
     """The hosts on which programs may be while they wait: all but those that only download.
 
     A content server's client is there while it downloads, and nothing is before and after.
     """
     clients, others = set[int](), set[int]()
     for workload in plan["workloads"]:
-        mine = {host for it in workload.get("populations", ()) for host in it["hosts"]}
         if workload["kind"] == "origin":
-            clients |= mine
+            clients |= hosts_of(workload)
             others.add(workload["host"])
         else:
-            others |= mine | {workload[end] for end in ("from", "to") if end in workload}
+            others |= hosts_of(workload)
     return len(plan["network"]["hosts"]) - len(clients - others)

@@ -6,13 +6,14 @@ import contextlib
 import selectors
 import socket
 import struct
-from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.emulation.app import App, Context, Rows, rows
+from flashcrowd.base.rows import Rows
+from flashcrowd.emulation.app import App, Context, rows
 from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import CallWorkload, Change
 
 _HEADERS = 28
 """IP and UDP, without options."""
@@ -28,7 +29,8 @@ class Calls(App):
     def __init__(self, context: Context) -> None:
         self._rules = _core.CallRules(context.parsed)
         self._calls = [
-            Call(self._rules, index, spec, context) for index, spec in context.workloads("call")
+            Call(self._rules, index, spec, context)
+            for index, spec in context.workloads(CallWorkload)
         ]
 
     def open(self, table: Timetable) -> None:
@@ -37,7 +39,7 @@ class Calls(App):
             call.open(table)
             call.start(table)
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """A call that is stopped sends no more."""
         del table
         if change["kind"] == "stop":
@@ -58,7 +60,7 @@ class Call:
     """One call: a socket on each host, which sends one direction and receives the other."""
 
     def __init__(
-        self, rules: _core.CallRules, index: int, spec: Mapping[str, Any], context: Context
+        self, rules: _core.CallRules, index: int, spec: CallWorkload, context: Context
     ) -> None:
         self._rules, self._index, self._spec = rules, index, spec
         self._hosts, self._port = context.hosts, next(context.ports)

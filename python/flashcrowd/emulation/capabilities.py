@@ -22,6 +22,8 @@ from flashcrowd.emulation import budget, players, promptness, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
+from flashcrowd.plan.parts import numbered, workloads
+from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
 LEAST_KERNEL = (6, 7)
 """TCP_INFO tells of retransmission timeouts from this Linux on."""
@@ -126,7 +128,7 @@ def capabilities() -> Iterator[Capability]:
     )
 
 
-def missing(plan: Mapping[str, Any]) -> Iterator[str]:
+def missing(plan: Plan) -> Iterator[str]:
     """What a plan needs and this machine does not have, with the remedy."""
     needed = {f"congestion control {name}" for name in algorithms(plan)}
     for found in capabilities():
@@ -151,29 +153,28 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
     yield from _missing_programs(plan)
 
 
-def _downloads(plan: Mapping[str, Any]) -> int:
+def _downloads(plan: Plan) -> int:
     """The clients of a plan's content servers, who may all be there at once."""
-    origins = [it for it in plan["workloads"] if it["kind"] == "origin"]
+    origins = workloads(plan, OriginWorkload)
     return sum(len(it["hosts"]) for origin in origins for it in origin["populations"])
 
 
-def _mtus(plan: Mapping[str, Any]) -> set[int]:
+def _mtus(plan: Plan) -> set[int]:
     """The MTUs of a plan's hosts."""
     stacks = plan["stacks"]
     return {stacks[host["stack"]]["mtu_bytes"] for host in plan["network"]["hosts"]}
 
 
-def _missing_programs(plan: Mapping[str, Any]) -> Iterator[str]:
+def _missing_programs(plan: Plan) -> Iterator[str]:
     """What the programs of a plan need and this machine does not have."""
     yield from players.missing(plan)
     space = players.space(plan)
-    for index, workload in enumerate(plan["workloads"]):
-        if workload["kind"] == "swarm":
-            yield from refusals(plan, index)
-            peers = sum(len(it["hosts"]) for it in workload["populations"])
-            space += workload["size_bytes"] * (peers + 1)
-        elif workload["kind"] == "origin":
-            space += workload["files"]["count"] * workload["files"]["size_bytes"]
+    for index, swarm in numbered(plan, SwarmWorkload):
+        yield from refusals(plan, index)
+        peers = sum(len(it["hosts"]) for it in swarm["populations"])
+        space += swarm["size_bytes"] * (peers + 1)
+    for origin in workloads(plan, OriginWorkload):
+        space += origin["files"]["count"] * origin["files"]["size_bytes"]
     if space > room():
         yield (
             f"workloads: programs may write {space:,} B, and {room():,} B are free in "

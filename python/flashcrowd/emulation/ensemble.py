@@ -30,6 +30,8 @@ from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.emulation.standing import Judge, Standing
 from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.plan.parts import parse
+from flashcrowd.plan.types import Plan
 
 LEAST_S = 0.001
 """A network is cut where packets have so much delay before them, at least."""
@@ -47,7 +49,7 @@ _LAB = f"the process of the run ({LAB})"
 _LOST = "the connection ended: its member was ended, or the network between is gone"
 
 
-def divided(plan: Mapping[str, Any], nodes: int) -> tuple[str, float]:
+def divided(plan: Plan, nodes: int) -> tuple[str, float]:
     """Which node plays what of a plan, and the least delay of packets that go between nodes.
 
     Raises:
@@ -78,7 +80,7 @@ def in_labs(
         Cancelled: the handle was used.
         EngineError: the run failed; the message says why, and which node says so.
     """
-    plan = with_tracker_host(json.loads(plan_json))
+    plan = with_tracker_host(parse(plan_json))
     division, hand_s = divided(plan, 1 + len(members))
     with ExitStack() as stack:
         asked = programs(plan)

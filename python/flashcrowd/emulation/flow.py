@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Plan, TransferWorkload
 
 MOST_FLOWS = 50_000
 
@@ -55,8 +55,8 @@ class FlowJob:
         ended: to be called when it has ended.
     """
 
-    spec: Mapping[str, Any]
-    plan: Mapping[str, Any] = field(repr=False)
+    spec: TransferWorkload
+    plan: Plan = field(repr=False)
     number: int
     port: int
     start_s: float

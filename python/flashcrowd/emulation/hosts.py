@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
+from flashcrowd.plan.types import Plan
 
 ELSEWHERE = Path("/played/on/another/node")
 """In the place of the namespace of a host that another node plays: nobody can enter it."""
@@ -25,7 +25,7 @@ class Hosts:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: Plan,
         addresses: list[str],
         namespaces: list[int],
         own: Sequence[int] | None = None,

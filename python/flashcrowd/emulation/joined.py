@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.base.undelivered import UNDELIVERED
 from flashcrowd.emulation import payloads
+from flashcrowd.plan.types import Plan
 
-Row = dict[str, Any]
 Part = Mapping[str, list[Row]]
 
 ARRIVALS = "arrivals"
@@ -31,14 +32,12 @@ _SUMMED = (
 )
 
 
-def tables(plan: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, list[Row]]:
+def tables(plan: Plan, parts: Sequence[Part]) -> Rows:
     """The tables of the whole, by name; `parts` in the order of the nodes."""
     order = {workload["name"]: place for place, workload in enumerate(plan["workloads"])}
     links = {link["name"]: place for place, link in enumerate(plan["network"]["links"])}
     members = _members(parts)
-    found: dict[str, list[Row]] = {
-        name: _all(parts, name) for part in parts for name in part if name != ARRIVALS
-    }
+    found: Rows = {name: _all(parts, name) for part in parts for name in part if name != ARRIVALS}
 
     def sort(name: str, key: Callable[[Row], Any]) -> None:
         found.get(name, []).sort(key=key)

@@ -39,6 +39,8 @@ from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.emulation.verdict import violations
+from flashcrowd.plan.parts import parse
+from flashcrowd.plan.types import Plan
 
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""
@@ -95,7 +97,7 @@ def _first(asked: Mapping[str, Any], share: NodeAssignment | None) -> int:
         _core.die_with_parent()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        plan = with_tracker_host(json.loads(asked["plan"]))
+        plan = with_tracker_host(parse(asked["plan"]))
         work = probe if asked["probe"] else run
         folder = Path(asked["folder"] or sys.argv[1])
         way = Attachment(asked["attachment"], asked.get("processor"))
@@ -122,7 +124,7 @@ class Attachment:
 
 
 def run(
-    plan: Mapping[str, Any],
+    plan: Plan,
     seed: int,
     folder: Path,
     way: Attachment,
@@ -171,7 +173,7 @@ def run(
 
 
 def probe(
-    plan: Mapping[str, Any],
+    plan: Plan,
     seed: int,
     folder: Path,
     way: Attachment,
@@ -218,7 +220,7 @@ class Played:
 
 
 def perform(
-    plan: Mapping[str, Any],
+    plan: Plan,
     seed: int,
     folder: Path,
     way: Attachment = Attachment(),
@@ -300,14 +302,12 @@ def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def late(
-    plan: Mapping[str, Any], report: Mapping[str, Any], tables: Mapping[str, Any]
-) -> list[str]:
+def late(plan: Plan, report: Mapping[str, Any], tables: Mapping[str, Any]) -> list[str]:
     """What of its punctuality a run missed, in words."""
     return violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
 
 
-def least_rtt_s(plan: Mapping[str, Any], tables: Mapping[str, Any]) -> float:
+def least_rtt_s(plan: Plan, tables: Mapping[str, Any]) -> float:
     """The least round-trip time that was measured, or that a crowd's paths have; 0 if unknown."""
     pings = [row["rtt_s"] for row in tables["pings"] if row["rtt_s"] is not None]
     flows = [row["min_rtt_s"] for row in tables["transfers"] if row["min_rtt_s"] is not None]

@@ -17,6 +17,8 @@ from flashcrowd.emulation.flow import Flow, FlowJob, Sender
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.utp_differences import differences, untold
+from flashcrowd.plan.parts import utp_of
+from flashcrowd.plan.types import Plan, TransferWorkload
 
 READY_S = 30.0
 """Both sessions listen and have the torrent within this time."""
@@ -51,7 +53,7 @@ class LibtorrentFlow(Flow):
             piece *= 2
         made = torrent.make(folder, self._size, piece, self.job.seed, "", private=True)
         torrent.give(made, folder / "seed")
-        target = self.job.plan["utps"][self.spec["transport"]["utp"]]["ledbat"]["target_ns"]
+        target = utp_of(self.job.plan, self.spec)["ledbat"]["target_ns"]
         sender, receiver = (hosts.places[self.spec[end]] for end in ("from", "to"))
         self._seed = _End(sender, self.job.port, target)
         self._leecher = _End(receiver, self.job.port, target)
@@ -207,7 +209,7 @@ class _End:
         self._session.pause()
 
 
-def unmet(plan: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Unmet]:
+def unmet(plan: Plan, spec: TransferWorkload) -> Iterator[Unmet]:
     """What a transfer asks of uTP and libtorrent does in its own way, or does not tell."""
     yield from differences(plan, spec, "libtorrent", ("ledbat.target_ns",))
     yield from untold(plan, "libtorrent", ("rtt", "window", "own-delay"))

@@ -20,6 +20,7 @@ from flashcrowd.emulation.flow import Flow, FlowJob, Sender
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.utp_differences import differences, untold
+from flashcrowd.plan.parts import utp_of
 
 DRIVER = "flashcrowd-libutp"
 REMEDY = "run make libutp in a checkout, which needs a C++ compiler"
@@ -86,7 +87,7 @@ class LibutpFlow(Flow):
         """Start the sender, which waits for the instant at which it calls."""
         local = f"{hosts.places[self.spec['from']].address}:{self.job.port}"
         begin_ns = table.begin_ns + round(self.job.start_s * 1e9)
-        target_ns = self.job.plan["utps"][self.spec["transport"]["utp"]]["ledbat"]["target_ns"]
+        target_ns = utp_of(self.job.plan, self.spec)["ledbat"]["target_ns"]
         words = (local, self._remote, str(begin_ns), str(target_ns // 1000))
         self._sender = self._started(hosts, "from", "send", *words)
 

@@ -8,6 +8,7 @@ from flashcrowd import _core
 from flashcrowd.emulation.flow import Flow, FlowJob, Sender
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.parts import utp_of
 
 
 class LiveFlow(Flow):
@@ -15,7 +16,7 @@ class LiveFlow(Flow):
 
     def __init__(self, job: FlowJob) -> None:
         super().__init__(job)
-        self._flow = _core.UtpFlow(json.dumps(job.plan["utps"][job.spec["transport"]["utp"]]))
+        self._flow = _core.UtpFlow(json.dumps(utp_of(job.plan, job.spec)))
 
     def listen(self, hosts: Hosts, table: Timetable) -> None:
         """Make both sockets.

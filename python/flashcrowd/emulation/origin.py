@@ -7,13 +7,13 @@ instants of the simulation, and their lines are those of the emulated network.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.content_server import begin
-from flashcrowd.content_server.ledger import Ledger, Row
+from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import Visit, visits_of
 from flashcrowd.emulation.guest import Guest
@@ -21,6 +21,8 @@ from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.stack import controller, stack_at
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import OriginWorkload, Plan
 
 PACES = "paces"
 """What a lab tells beside tables: how well the disks of servers kept their pace."""
@@ -47,13 +49,13 @@ class Origin:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: Plan,
         index: int,
         port: int,
         seed: int,
         ended: Callable[[], None],
     ) -> None:
-        self.spec = plan["workloads"][index]
+        self.spec = workload(plan, index, OriginWorkload)
         self.guests: list[Guest] = []
         self.received = 0
         self.failure = ""
@@ -142,7 +144,7 @@ class Origin:
         if not self.is_done:
             yield _core.origin_unfinished(self.spec["name"], self._completed, len(self._visits))
 
-    def rows(self) -> dict[str, list[Row]]:
+    def rows(self) -> Rows:
         """Its rows of the tables `downloads`, `origins` and `series`, after `cut_off`."""
         return {} if self._ledger is None else self._ledger.tables(self.guests)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from flashcrowd.base.rows import Rows
 from flashcrowd.content_server import undelivered
-from flashcrowd.emulation.app import App, Context, Rows, merge
+from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.origin import PACES, Origin
 from flashcrowd.emulation.promptness import Promptness
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Change, OriginWorkload
 
 
 class Origins(App):
@@ -19,7 +20,7 @@ class Origins(App):
         self._context = context
         self._origins = {
             index: Origin(context.plan, index, next(context.ports), context.seed, self._one_ended)
-            for index, _ in context.workloads("origin")
+            for index, _ in context.workloads(OriginWorkload)
         }
         self._promptness = Promptness()
 
@@ -35,7 +36,7 @@ class Origins(App):
         if self._origins:
             self._promptness.start(table)
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """Nobody comes any more to a server that is stopped."""
         if change["kind"] == "stop" and change["workload"] in self._origins:
             self._origins[change["workload"]].stop(table)

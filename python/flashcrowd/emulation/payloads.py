@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-Row = dict[str, Any]
+from flashcrowd.base.rows import Row
+from flashcrowd.plan.parts import workloads
+from flashcrowd.plan.types import Plan, SwarmWorkload
 
 
-def rows(plan: Mapping[str, Any], sent: Iterable[Mapping[str, Any]]) -> list[Row]:
+def rows(plan: Plan, sent: Iterable[Row]) -> list[Row]:
     """The table, of what the emulator read from each host (`host`, `bytes`, `count`).
 
     All TCP of a host counts, so also the few requests to the tracker. A host that is in several
     populations counts for each.
     """
     of_hosts: dict[int, list[tuple[str, str]]] = {}
-    for workload in plan["workloads"]:
-        if workload["kind"] == "swarm":
-            for population in workload["populations"]:
-                for host in population["hosts"]:
-                    of_hosts.setdefault(host, []).append((workload["name"], population["name"]))
+    for swarm in workloads(plan, SwarmWorkload):
+        for population in swarm["populations"]:
+            for host in population["hosts"]:
+                of_hosts.setdefault(host, []).append((swarm["name"], population["name"]))
     return summed(
         {"swarm": swarm, "population": population, "bytes": row["bytes"], "count": row["count"]}
         for row in sent

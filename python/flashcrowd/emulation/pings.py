@@ -6,14 +6,14 @@ import contextlib
 import selectors
 import socket
 import struct
-from collections.abc import Mapping
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.autolimit.probes.icmp import checksum
-from flashcrowd.emulation.app import App, Context, Rows, rows
+from flashcrowd.base.rows import Rows
+from flashcrowd.emulation.app import App, Context, rows
 from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Change, PingWorkload
 
 _HEADERS = 28
 """IP and ICMP, without options."""
@@ -34,7 +34,7 @@ class Pings(App):
         self._rules = _core.PingRules(context.parsed)
         self._echoes = {
             index: Echo(self._rules, index, spec, context)
-            for index, spec in context.workloads("ping")
+            for index, spec in context.workloads(PingWorkload)
         }
 
     @property
@@ -48,7 +48,7 @@ class Pings(App):
             echo.open(table)
             echo.start(table)
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """A ping that is stopped sends no more."""
         del table
         if change["kind"] == "stop":
@@ -69,7 +69,7 @@ class Echo:
     """The echo requests of one ping: its socket, in the asking host."""
 
     def __init__(
-        self, rules: _core.PingRules, index: int, spec: Mapping[str, Any], context: Context
+        self, rules: _core.PingRules, index: int, spec: PingWorkload, context: Context
     ) -> None:
         self._rules, self._index, self._spec = rules, index, spec
         self._hosts = context.hosts

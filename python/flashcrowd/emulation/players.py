@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.clients import PROGRAMS
 from flashcrowd.clients.client import Found
 from flashcrowd.emulation.bottleneck import most_bytes
 from flashcrowd.emulation.flow import Flow, FlowJob
+from flashcrowd.plan.parts import workload, workloads
 from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import Plan, TransferWorkload
 
 KERNEL = "kernel"
 """This kernel's TCP."""
@@ -71,16 +72,16 @@ OURS = (KERNEL, LIVE)
 """Those that are there wherever flashcrowd is."""
 
 
-def player(transfer: Mapping[str, Any]) -> Player:
+def player(transfer: TransferWorkload) -> Player:
     """What plays a transfer of a plan."""
     if "utp" not in (transfer["transport"] or {}):
         return PLAYERS[KERNEL]
     return PLAYERS[transfer.get("program") or LIVE]
 
 
-def refusals(plan: Mapping[str, Any], index: int) -> Iterator[str]:
+def refusals(plan: Plan, index: int) -> Iterator[str]:
     """Why the program of a transfer cannot play it, with what would make it possible."""
-    transfer = plan["workloads"][index]
+    transfer = workload(plan, index, TransferWorkload)
     where = study_place("workloads", transfer)
     named = transfer.get("program")
     if named is not None and named not in PLAYERS:
@@ -101,20 +102,16 @@ def refusals(plan: Mapping[str, Any], index: int) -> Iterator[str]:
         yield f"{where}: {chosen.name} shares a file, and {remedy}"
 
 
-def space(plan: Mapping[str, Any]) -> int:
+def space(plan: Plan) -> int:
     """What the programs of a plan's transfers may write, in bytes."""
-    sharing = [
-        transfer
-        for transfer in plan["workloads"]
-        if transfer["kind"] == "transfer" and player(transfer).shares
-    ]
+    sharing = (it for it in workloads(plan, TransferWorkload) if player(it).shares)
     return sum(2 * it["flows"] * (most_bytes(plan, it) or 0) for it in sharing)
 
 
-def missing(plan: Mapping[str, Any]) -> Iterator[str]:
+def missing(plan: Plan) -> Iterator[str]:
     """The programs of a plan's transfers that this machine does not have, with the remedy."""
-    for transfer in plan["workloads"]:
-        if transfer["kind"] == "transfer" and transfer["flows"]:
+    for transfer in workloads(plan, TransferWorkload):
+        if transfer["flows"]:
             chosen = player(transfer)
             if chosen.name not in OURS and chosen.found() is None:
                 where = study_place("workloads", transfer)

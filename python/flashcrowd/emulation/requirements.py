@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT
@@ -11,7 +10,9 @@ from flashcrowd.emulation import calls, pings, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
 from flashcrowd.emulation.webs import LEAST_REQUEST
+from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload, TransferWorkload
 
 KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
 """Workloads that real programs play so far."""
@@ -23,7 +24,7 @@ _TELLS_PIECES = "libtorrent"
 """The client that tells of every piece when it has it."""
 
 
-def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
+def impossible(plan: Plan) -> Iterator[str]:
     """What of a plan no machine can emulate with this version, with what would make it possible."""
     hosts = plan["network"]["hosts"]
     if len(hosts) > MOST_HOSTS:
@@ -34,27 +35,26 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     flows = 0
     for index, workload in enumerate(plan["workloads"]):
         where = study_place("workloads", workload)
-        kind = workload["kind"]
-        if kind not in KINDS:
+        if workload["kind"] not in KINDS:
             yield (
-                f"{where}: {kind} has no real program here yet, only {' and '.join(KINDS)}; "
-                "run it with --engine simulation"
+                f"{where}: {workload['kind']} has no real program here yet, only "
+                f"{' and '.join(KINDS)}; run it with --engine simulation"
             )
-        elif kind == "transfer":
+        elif workload["kind"] == "transfer":
             flows += workload["flows"]
             yield from players.refusals(plan, index)
-        elif kind == "web":
+        elif workload["kind"] == "web":
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: pages go over the kernel's TCP; give it a TCP stack"
             if workload["request_bytes"] < LEAST_REQUEST:
                 yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
-        elif kind == "swarm":
+        elif workload["kind"] == "swarm":
             yield from _of_swarm(plan, workload, where)
-        elif kind == "origin":
+        elif workload["kind"] == "origin":
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
-        elif workload["size_bytes"] < _LEAST_BYTES[kind]:
-            what = f"a packet of a {kind} has at least {_LEAST_BYTES[kind]} B; make it larger"
+        elif workload["size_bytes"] < (least := _LEAST_BYTES[workload["kind"]]):
+            what = f"a packet of a {workload['kind']} has at least {least} B; make it larger"
             yield f"{where}: size {workload['size_bytes']} B; {what}"
     if flows > MOST_FLOWS:
         yield (
@@ -76,8 +76,8 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
                 "with --engine simulation"
             )
     if plan["measures"].get("packets_ns"):
-        for workload in plan["workloads"]:
-            if workload["kind"] == "transfer" and "utp" in (workload["transport"] or {}):
+        for workload in workloads(plan, TransferWorkload):
+            if "utp" in (workload["transport"] or {}):
                 yield (
                     "measures: packets are those of the kernel's TCP; "
                     f"{study_place('workloads', workload)} goes over uTP; take measures.capture "
@@ -85,7 +85,7 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
                 )
 
 
-def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> Iterator[str]:
+def _of_swarm(plan: Plan, swarm: SwarmWorkload, where: str) -> Iterator[str]:
     """What of a swarm no client can play."""
     if swarm.get("web_seeds"):
         yield (
@@ -94,7 +94,8 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
         )
     for population in swarm["populations"]:
         place = f"{where} population {population['name']}"
-        own = (population.get("transport") or population.get("data") or {}).get("tcp")
+        carrier = population["transport"] or population["data"] or {}
+        own = carrier.get("tcp")
         stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
         if own is not None and stacks != {own}:
             yield (
@@ -113,9 +114,7 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
                 f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
                 "population a limit in `upload` instead"
             )
-        if plan["measures"].get("rtts") and "utp" in (
-            population.get("transport") or population.get("data") or {}
-        ):
+        if plan["measures"].get("rtts") and "utp" in carrier:
             yield (
                 f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
                 "leave rtts out, or give it TCP"
@@ -127,14 +126,13 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
             )
 
 
-def undivided(plan: Mapping[str, Any]) -> Iterator[str]:
+def undivided(plan: Plan) -> Iterator[str]:
     """What of a plan several nodes cannot play together, with what would make it possible."""
-    for workload in plan["workloads"]:
-        if workload["kind"] == "origin":
-            yield (
-                f"{study_place('workloads', workload)}: a content server and its clients are on "
-                "one node; play the run on one"
-            )
+    for workload in workloads(plan, OriginWorkload):
+        yield (
+            f"{study_place('workloads', workload)}: a content server and its clients are on one "
+            "node; play the run on one"
+        )
     for name in ("capture", "packets_ns"):
         if plan["measures"].get(name):
             yield (
@@ -148,31 +146,29 @@ def undivided(plan: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def algorithms(plan: Mapping[str, Any]) -> set[str]:
+def algorithms(plan: Plan) -> set[str]:
     """The kernel's congestion controllers that a plan's transfers and clients need."""
     wanted = {stack.controller(plan["stacks"][index]) for index in _stacks(plan)}
     return {algorithm for algorithm in wanted if algorithm is not None}
 
 
-def programs(plan: Mapping[str, Any]) -> set[str]:
+def programs(plan: Plan) -> set[str]:
     """The programs that a plan asks for and others make, by name."""
     found = set[str]()
-    for workload in plan["workloads"]:
-        if workload["kind"] == "swarm":
-            found |= {it.get("program") or DEFAULT for it in workload["populations"]}
-            if tracker := workload["tracker"].get("program"):
-                found.add(tracker)
-        elif workload["kind"] == "transfer" and workload["flows"]:
-            found.add(players.player(workload).name)
+    for swarm in workloads(plan, SwarmWorkload):
+        found |= {it.get("program") or DEFAULT for it in swarm["populations"]}
+        if tracker := swarm["tracker"].get("program"):
+            found.add(tracker)
+    found |= {players.player(it).name for it in workloads(plan, TransferWorkload) if it["flows"]}
     return found - {*players.OURS}
 
 
-def _stacks(plan: Mapping[str, Any]) -> set[int]:
+def _stacks(plan: Plan) -> set[int]:
     """The stacks that something uses: those of hosts, and of workloads with one of their own."""
     ends = {
         end
         for workload in plan["workloads"]
-        if workload["kind"] in stack.OVER_TCP
+        if "transport" in workload
         for end in stack.ends(workload)
     }
     hosts = plan["network"]["hosts"]

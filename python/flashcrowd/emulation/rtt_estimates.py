@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from flashcrowd.base.rows import Row
 from flashcrowd.clients import Swarm
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.socket_diag import SocketDiag
@@ -75,7 +75,7 @@ class RttEstimates:
             if connection.srtt_s is not None and sends > 0:
                 self._sums[population].add(connection.srtt_s, sends)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Row]:
         """Those of the table `rtts`."""
         for spec, found in zip(self._swarm.spec["populations"], self._sums, strict=True):
             if found.samples:

@@ -14,7 +14,20 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
+from flashcrowd.base.rows import Row
 from flashcrowd.emulation.bottleneck import most_bps
+from flashcrowd.plan.parts import NOTHING, hosts_of, parse, workload, workloads
+from flashcrowd.plan.types import (
+    CorePath,
+    Link,
+    OriginWorkload,
+    PingWorkload,
+    Plan,
+    Settings,
+    Stop,
+    SwarmWorkload,
+    Workload,
+)
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""
@@ -50,60 +63,57 @@ LOSS_Z = 3.29
 _FULL_BYTES = 1500
 _FLOOD_PACKET_BITS = 8 * (_FLOOD_BYTES + 28)
 """Of an echo with its headers of IP and ICMP."""
-_CROWDS = ("swarm", "origin")
-"""Workloads of many hosts, of which some of each kind stand for all."""
-
 Echo = tuple[float, float | None]
 """When it was sent, and how long its answer took; None for one that was not answered."""
 Pair = tuple[float, float]
 """What the model says, and what was found; or the ends of an interval."""
 
 
-def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> dict[str, Any]:
+def probe_plan(plan: Plan, nodes: Sequence[int] | None = None) -> Plan:
     """A plan of the same network with probes in place of workloads, and no changes.
 
     Where hosts are on several nodes, as `nodes` says, a path between nodes is another kind of path.
     """
-    workloads, begin = [], 0
+    probes, begin = list[Workload](), 0
     for number, (one, other) in enumerate(paths(plan, nodes)):
-        ends = {"kind": "ping", "from": one, "to": other}
         narrowest = _bottleneck(plan, one, other)
-        rate = narrowest["rate_bps"] if narrowest else None
+        rate = narrowest[0] if narrowest else None
         every, span = _IDLE_EVERY_NS, _IDLE_NS
         if _loss(plan, one, other):
             least = _IDLE_BYTES * 8e9 / (_IDLE_LOAD * rate) if rate else 0
             every, span = max(_LOSSY_EVERY_NS, int(least)), _LOSSY_NS
-        idle = {
+        idle: PingWorkload = {
+            "kind": "ping",
+            "from": one,
+            "to": other,
             "name": f"idle-{number}",
             "start_ns": begin,
             "stop_ns": begin + span,
             "interval_ns": every,
             "size_bytes": _IDLE_BYTES,
         }
-        workloads.append({**ends, **idle})
+        probes.append(idle)
         settle = begin + span + _SETTLE_NS + _base_rtt_ns(plan, one, other)
         begin = settle
         if narrowest:
-            interval_ns, span_ns = _flood(narrowest)
-            flood = {
+            interval_ns, span_ns = _flood(*narrowest)
+            flood: PingWorkload = {
+                **idle,
                 "name": f"flood-{number}",
                 "start_ns": settle,
                 "stop_ns": settle + span_ns,
                 "interval_ns": interval_ns,
                 "size_bytes": _FLOOD_BYTES,
             }
-            workloads.append({**ends, **flood})
-            begin = settle + span_ns + 2 * _SETTLE_NS + _longest_ns(plan, {**ends, **flood})
-    flags = [name for name, value in plan["measures"].items() if isinstance(value, bool)]
-    nothing = dict.fromkeys(("pieces_ns", "queues_ns", "packets_ns"))
-    measures = {**dict.fromkeys(flags, False), **nothing, "series": []}
-    stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
-    return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
+            probes.append(flood)
+            begin = settle + span_ns + 2 * _SETTLE_NS + _longest_ns(plan, flood)
+    stop: Stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
+    return {**plan, "workloads": probes, "timeline": [], "measures": NOTHING, "stop": stop}
 
 
-def _flood(narrowest: Mapping[str, Any]) -> tuple[int, int]:
+def _flood(rate_bps: int, queue: Settings) -> tuple[int, int]:
     """The interval of echoes that flood a bottleneck, and how long they go on, in nanoseconds."""
-    rate_bps, tail_bits = narrowest["rate_bps"], _tail(narrowest["queue"]) * _FLOOD_PACKET_BITS
+    tail_bits = _tail(queue) * _FLOOD_PACKET_BITS
     load = min(_MOST_LOAD, max(_LOAD, 1 + tail_bits / (rate_bps * _FILL_S)))
     per_s = min(_MOST_FLOOD_PER_S, load * rate_bps / 8 / _FLOOD_BYTES)
     excess_bps = per_s * _FLOOD_PACKET_BITS - rate_bps
@@ -113,33 +123,39 @@ def _flood(narrowest: Mapping[str, Any]) -> tuple[int, int]:
     return int(1e9 / per_s), max(_FLOOD_NS, int(span_ns))
 
 
-def _beyond(
-    plan: Mapping[str, Any], spec: Mapping[str, Any], ends: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def _beyond(plan: Plan, spec: PingWorkload, ends: Mapping[str, str]) -> Iterator[Row]:
     """What of a path its flood is too slow, or too short, to measure."""
     narrowest = _bottleneck(plan, spec["from"], spec["to"])
     if narrowest is None:
         return
-    rate_bps, tail = narrowest["rate_bps"], _tail(narrowest["queue"])
+    rate_bps, tail = narrowest[0], _tail(narrowest[1])
     flood_bps = 1e9 / spec["interval_ns"] * _FLOOD_PACKET_BITS
     if flood_bps < rate_bps:
         yield _row(NOT_REACHED, ends, (rate_bps, flood_bps), True)
-    span_s = (spec["stop_ns"] - spec["start_ns"]) / 1e9
+    span_s = _span_ns(spec) / 1e9
     filled = max(0.0, flood_bps - rate_bps) * span_s / _FLOOD_PACKET_BITS
     if filled < tail:
         yield _row(NOT_FILLED, ends, (tail, filled), True)
 
 
-def _longest_ns(plan: Mapping[str, Any], flood: Mapping[str, Any]) -> int:
+def _span_ns(probe: PingWorkload) -> int:
+    """How long its echoes are sent: a probe has an end."""
+    assert probe["stop_ns"] is not None
+    return probe["stop_ns"] - probe["start_ns"]
+
+
+def _longest_ns(plan: Plan, flood: PingWorkload) -> int:
     """The longest round trip of a flood by the model: the queue of a slow line holds seconds."""
     alone = _core.Plan(json.dumps({**plan, "workloads": [], "timeline": []}))
-    begin, stop, every = (flood[name] for name in ("start_ns", "stop_ns", "interval_ns"))
+    begin, every = flood["start_ns"], flood["interval_ns"]
     ends = flood["from"], flood["to"], flood["size_bytes"]
-    times = _core.echo_times(alone, 0, [(at, *ends) for at in range(begin, stop, every)])
+    times = _core.echo_times(
+        alone, 0, [(at, *ends) for at in range(begin, begin + _span_ns(flood), every)]
+    )
     return max((time for time in times if time is not None), default=0)
 
 
-def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[dict[str, Any]]:
+def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[Row]:
     """What the probes found beside what the model says, as rows of the table `probes`.
 
     Args:
@@ -147,10 +163,10 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
         seed: the run's.
         echoes: of each probe, by number of its workload, when it sent and how long that took.
     """
-    plan = json.loads(plan_json)
+    plan = parse(plan_json)
     asked = []
     for index, found in echoes.items():
-        spec = plan["workloads"][index]
+        spec = workload(plan, index, PingWorkload)
         for number, (sent, _) in enumerate(found):
             request = (max(0, int(sent * 1e9)), spec["from"], spec["to"], spec["size_bytes"])
             asked.append((request, index, number))
@@ -162,7 +178,7 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
     rows = []
     least: dict[tuple[str, str], Pair] = {}
     for index, found in echoes.items():
-        spec = plan["workloads"][index]
+        spec = workload(plan, index, PingWorkload)
         rows += _rows(plan, spec, (said[index], found), least)
     return rows
 
@@ -179,7 +195,7 @@ def stalls(seconds: Sequence[Mapping[str, float]]) -> list[str]:
     return [f"packets of the self-test were up to {1e3 * stalled_s:.3g} ms late, second by second"]
 
 
-def failures(rows: list[dict[str, Any]]) -> list[str]:
+def failures(rows: list[Row]) -> list[str]:
     """What the probes found that is not as the model says, in words."""
     return [
         f"self-test: {row['probe']} from {row['from']} to {row['to']} is {row['measured']:.6g}, "
@@ -190,11 +206,11 @@ def failures(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _rows(
-    plan: Mapping[str, Any],
-    spec: Mapping[str, Any],
+    plan: Plan,
+    spec: PingWorkload,
     echoes: tuple[list[Echo], list[Echo]],
     least: dict[tuple[str, str], Pair],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """What one kind of probes found on one path; the idle path comes before the full one.
 
     Args:
@@ -266,26 +282,26 @@ def _nine_tenths(values: list[float]) -> float:
 
 def _row(
     probe: str, ends: Mapping[str, str], pair: Pair, within: bool, interval: Pair | None = None
-) -> dict[str, Any]:
+) -> Row:
     planned, measured = map(float, pair)
     low, high = interval or (None, None)
     found = {"planned": planned, "measured": measured, "low": low, "high": high}
     return {"probe": probe, **ends, **found, "within": int(within)}
 
 
-def paths(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[tuple[int, int]]:
+def paths(plan: Plan, nodes: Sequence[int] | None = None) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that is probed."""
     return _kinds(plan, nodes)[:MOST_KINDS]
 
 
-def left_out(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[dict[str, Any]]:
+def left_out(plan: Plan, nodes: Sequence[int] | None = None) -> list[Row]:
     """A row of the table `probes` on how many kinds of paths there are, if not all are probed."""
     kinds = len(_kinds(plan, nodes))
     ends = {"from": "", "to": ""}
     return [_row(COVERED, ends, (kinds, MOST_KINDS), True)] if kinds > MOST_KINDS else []
 
 
-def _kinds(plan: Mapping[str, Any], nodes: Sequence[int] | None) -> list[tuple[int, int]]:
+def _kinds(plan: Plan, nodes: Sequence[int] | None) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that a workload uses."""
     network, groups = plan["network"], len(plan["network"]["groups"])
     numbers: dict[str, int] = {}
@@ -310,28 +326,24 @@ def _kinds(plan: Mapping[str, Any], nodes: Sequence[int] | None) -> list[tuple[i
         return lines[one][0], cores[core], lines[other][1]
 
     kinds: dict[tuple[Any, ...], tuple[int, int]] = {}
-    for workload in plan["workloads"]:
-        for one, other in _pairs(plan, workload):
+    for each in plan["workloads"]:
+        for one, other in _pairs(plan, each):
             crosses = nodes is not None and nodes[one] != nodes[other]
             kinds.setdefault((way(one, other), way(other, one), crosses), (one, other))
     return [*kinds.values()]
 
 
-def _links(plan: Mapping[str, Any], steps: Sequence[int]) -> list[dict[str, Any]]:
+def _links(plan: Plan, steps: Sequence[int]) -> list[Link]:
     """Links without names."""
     return [{**plan["network"]["links"][step], "name": ""} for step in steps]
 
 
-def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
+def crowd_rtts_s(plan: Plan) -> list[float]:
     """Round-trip times between peers of swarms, and to content servers; as far as not drawn."""
-    crowds = {**plan, "workloads": [it for it in plan["workloads"] if it["kind"] in _CROWDS]}
-    members = {
-        host
-        for workload in crowds["workloads"]
-        for population in workload["populations"]
-        for host in population["hosts"]
-    }
-    members |= {it["host"] for it in crowds["workloads"] if it["kind"] == "origin"}
+    swarms, origins = workloads(plan, SwarmWorkload), workloads(plan, OriginWorkload)
+    crowds: Plan = {**plan, "workloads": [it for it in plan["workloads"] if "populations" in it]}
+    members = {host for it in (*swarms, *origins) for host in hosts_of(it)}
+    members |= {it["host"] for it in origins}
     return [
         _base_rtt_ns(plan, one, other) / 1e9
         for one, other in _kinds(crowds, None)
@@ -339,7 +351,7 @@ def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
     ]
 
 
-def packet_s(plan: Mapping[str, Any]) -> float:
+def packet_s(plan: Plan) -> float:
     """What the slowest link of a round trip takes for a full packet, of those where it is least.
 
     0 if hosts talk between which no link has a rate.
@@ -354,12 +366,12 @@ def packet_s(plan: Mapping[str, Any]) -> float:
     )
 
 
-def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+def _pairs(plan: Plan, workload: Workload) -> Iterator[tuple[int, int]]:
     """Hosts that talk in a workload: of a swarm, two of each kind of hosts at most.
 
     Of a content server it is the server with one client of each kind.
     """
-    if workload["kind"] not in _CROWDS:
+    if "from" in workload:
         yield workload["from"], workload["to"]
         return
     if workload["kind"] == "origin":
@@ -389,36 +401,37 @@ def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tup
         yield chosen[-1], tracker
 
 
-def _kind(plan: Mapping[str, Any], host: int) -> str:
+def _kind(plan: Plan, host: int) -> str:
     """What a host's line is, and where it is, without names."""
     own = plan["network"]["hosts"][host]
     lines = _links(plan, [*own["up"], *own["down"]])
     return json.dumps([own["group"], len(own["up"]), lines], sort_keys=True)
 
 
-def _core_between(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str, Any]:
+def _core_between(plan: Plan, one: int, other: int) -> CorePath:
     network = plan["network"]
     groups = [network["hosts"][host]["group"] for host in (one, other)]
     return network["cores"][network["core_of"][groups[0] * len(network["groups"]) + groups[1]]]
 
 
-def _way(plan: Mapping[str, Any], one: int, other: int) -> list[dict[str, Any]]:
+def _way(plan: Plan, one: int, other: int) -> list[Link | CorePath]:
     """The links from one host to another, and what lies between, without names."""
     network, core = plan["network"], _core_between(plan, one, other)
     steps = [*network["hosts"][one]["up"], *core["links"], *network["hosts"][other]["down"]]
     return [*_links(plan, steps), {**core, "links": []}]
 
 
-def _bottleneck(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str, Any] | None:
-    """The conditions of the narrowest link on the way forth; `None` without one or with a trace."""
+def _bottleneck(plan: Plan, one: int, other: int) -> tuple[int, Settings] | None:
+    """Rate and queue of the narrowest link on the way forth; `None` without one or with a trace."""
     links = _way(plan, one, other)
     if any(link.get("trace") is not None for link in links):
         return None
-    rated = [it["conditions"] for it in links if it["conditions"]["rate_bps"] is not None]
-    return min(rated, key=lambda it: it["rate_bps"], default=None)
+    found = [(it["conditions"]["rate_bps"], it["conditions"]["queue"]) for it in links]
+    rated = [(rate_bps, queue) for rate_bps, queue in found if rate_bps is not None]
+    return min(rated, key=lambda it: it[0], default=None)
 
 
-def _tail(queue: Mapping[str, Any]) -> int:
+def _tail(queue: Settings) -> int:
     """Packets of a flood that a queue holds; 0 if it has no end or drops earlier."""
     if queue["kind"] != "drop-tail":
         return 0
@@ -428,7 +441,7 @@ def _tail(queue: Mapping[str, Any]) -> int:
     return min(ends, default=0)
 
 
-def _loss(plan: Mapping[str, Any], one: int, other: int) -> float | None:
+def _loss(plan: Plan, one: int, other: int) -> float | None:
     """What share of echoes the path loses at random, both ways; `None` if none or not known.
 
     A loss that is drawn for each pair is not known, and one that comes in bursts has no interval.
@@ -438,7 +451,7 @@ def _loss(plan: Mapping[str, Any], one: int, other: int) -> float | None:
         return None
     kept = 1.0
     for step in steps:
-        loss = step["conditions"].get("loss")
+        loss = step["conditions"]["loss"]
         if loss is None:
             continue
         if loss["model"]["kind"] != "bernoulli":
@@ -447,7 +460,7 @@ def _loss(plan: Mapping[str, Any], one: int, other: int) -> float | None:
     return 1 - kept if kept < 1 else None
 
 
-def _base_rtt_ns(plan: Mapping[str, Any], one: int, other: int) -> int:
+def _base_rtt_ns(plan: Plan, one: int, other: int) -> int:
     """Both ways' delays, as far as they are not drawn."""
     both = [*_way(plan, one, other), *_way(plan, other, one)]
     return sum(link["conditions"]["delay_ns"] for link in both)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from flashcrowd import _core
+from flashcrowd.plan.parts import workloads
+from flashcrowd.plan.types import (
+    OriginWorkload,
+    Plan,
+    Settings,
+    SwarmWorkload,
+    TransferWorkload,
+    WebWorkload,
+)
 
 BASE = "linux-6"
 """The stack of the model that is this kernel's."""
@@ -41,12 +50,12 @@ _ECN = {"off": "0", "on": "1", "passive": "2"}
 """`net.ipv4.tcp_ecn`."""
 
 
-def controller(stack: Mapping[str, Any]) -> str | None:
+def controller(stack: Settings) -> str | None:
     """What Linux calls a stack's congestion controller; `None` if it has none like it."""
     return CONTROLLERS.get(stack["controller"])
 
 
-def differences(stack: Mapping[str, Any]) -> list[str]:
+def differences(stack: Settings) -> list[str]:
     """What of a stack this kernel cannot be set to, a few words each."""
     found = []
     algorithm = controller(stack)
@@ -69,7 +78,7 @@ def differences(stack: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
+def sysctls(stack: Settings) -> list[tuple[str, str]]:
     """Settings of a host's namespace, below `/proc/sys/net`."""
     receive, send = stack["receive_window"], stack["send_buffer"]
     buffer, most = (math.ceil(receive[it] / _WINDOW_SHARE) for it in ("buffer_bytes", "max_bytes"))
@@ -97,7 +106,7 @@ def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(f"ipv4/{name}", value) for name, value in (buffers | words | numbers).items()]
 
 
-def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
+def settings(plan: Plan, addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
     stacks, controlled = plan["stacks"], swarm_hosts(plan, controlled=True)
     used, unasked = used_by_hosts(plan), unasking(plan)
@@ -116,7 +125,7 @@ def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
     return json.dumps(hosts)
 
 
-def of_host(stack: Mapping[str, Any], pings: bool = False) -> dict[str, Any]:
+def of_host(stack: Settings, pings: bool = False) -> dict[str, Any]:
     """What of a stack a kernel has for a host as a whole.
 
     Args:
@@ -134,49 +143,48 @@ def of_host(stack: Mapping[str, Any], pings: bool = False) -> dict[str, Any]:
     }
 
 
-def _acknowledges_each(stack: Mapping[str, Any]) -> bool:
+def _acknowledges_each(stack: Settings) -> bool:
     """Whether it acknowledges each segment at once: Linux does for a route with `quickack`."""
     return stack["delayed_ack"]["segments"] == 1
 
 
-def largest_segment(stack: Mapping[str, Any]) -> int:
+def largest_segment(stack: Settings) -> int:
     """Bytes of the largest super-segment that a host leaves to its network card; 0 for none."""
     return stack["tso_bytes"] if stack["tso_bytes"] > stack["mtu_bytes"] else 0
 
 
-def offloads(plan: Mapping[str, Any]) -> bool:
+def offloads(plan: Plan) -> bool:
     """Whether some host leaves the cutting of super-segments to its network card."""
     return any(largest_segment(stack) for stack in plan["stacks"])
 
 
-def used_by_hosts(plan: Mapping[str, Any]) -> list[set[int]]:
+def used_by_hosts(plan: Plan) -> list[set[int]]:
     """The TCP stacks that something uses on each host: its own, or those of its transfers."""
     hosts = plan["network"]["hosts"]
     used: list[set[int]] = [set() for _ in hosts]
     for number in swarm_hosts(plan):
         used[number].add(hosts[number]["stack"])
     for workload in plan["workloads"]:
-        if workload["kind"] in OVER_TCP and "utp" not in (workload["transport"] or {}):
+        if "transport" in workload and "utp" not in (workload["transport"] or {}):
             for end in ends(workload):
                 used[end].add(stack_at(plan, workload, end))
     return used
 
 
-def unasking(plan: Mapping[str, Any]) -> dict[int, set[int]]:
+def unasking(plan: Plan) -> dict[int, set[int]]:
     """By host, the TCP stacks of its programs that do not ask for a congestion controller.
 
     These are clients of swarms and content servers; a flow, a page and a download ask for theirs.
     """
     hosts = plan["network"]["hosts"]
     found = {number: {hosts[number]["stack"]} for number in swarm_hosts(plan)}
-    for workload in plan["workloads"]:
-        if workload["kind"] == "origin":
-            server = workload["host"]
-            found.setdefault(server, set()).add(stack_at(plan, workload, server))
+    for origin in workloads(plan, OriginWorkload):
+        server = origin["host"]
+        found.setdefault(server, set()).add(stack_at(plan, origin, server))
     return found
 
 
-def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
+def conflicts(plan: Plan) -> Iterator[str]:
     """Hosts whose workloads need settings that a kernel has once for all of a host."""
     stacks = plan["stacks"]
     for number, used in enumerate(used_by_hosts(plan)):
@@ -199,23 +207,22 @@ def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def swarm_hosts(plan: Mapping[str, Any], *, controlled: bool = False) -> set[int]:
+def swarm_hosts(plan: Plan, *, controlled: bool = False) -> set[int]:
     """The hosts on which clients run; with `controlled`, those of them with upload controllers."""
     return {
         host
-        for workload in plan["workloads"]
-        if workload["kind"] == "swarm"
-        for population in workload["populations"]
+        for swarm in workloads(plan, SwarmWorkload)
+        for population in swarm["populations"]
         if not controlled or "upload_control" in population
         for host in population["hosts"]
     }
 
 
-OVER_TCP = ("transfer", "web", "origin")
+Connecting: TypeAlias = TransferWorkload | WebWorkload | OriginWorkload
 """Workloads whose connections a plan gives a transport."""
 
 
-def ends(workload: Mapping[str, Any]) -> list[int]:
+def ends(workload: Connecting) -> list[int]:
     """The hosts between which a workload has its connections; a content server's comes first."""
     if workload["kind"] != "origin":
         return [workload["from"], workload["to"]]
@@ -223,13 +230,13 @@ def ends(workload: Mapping[str, Any]) -> list[int]:
     return [workload["host"], *clients]
 
 
-def stack_at(plan: Mapping[str, Any], workload: Mapping[str, Any], host: int) -> int:
+def stack_at(plan: Plan, workload: Connecting, host: int) -> int:
     """The TCP stack of a workload's connections at one of its hosts: its own, or the host's."""
     chosen = (workload["transport"] or {}).get("tcp")
     return plan["network"]["hosts"][host]["stack"] if chosen is None else chosen
 
 
-def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
+def stack_of(plan: Plan, workload: TransferWorkload) -> Settings:
     """The TCP stack of a transfer: its own, or that of its sending host."""
     return plan["stacks"][stack_at(plan, workload, workload["from"])]
 

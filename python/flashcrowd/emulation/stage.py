@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients import ClientFailed, kernel
 from flashcrowd.content_server import Unable
-from flashcrowd.emulation.app import App, Context, Row, Rows, merge
+from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.calls import Calls
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.node_assignment import Conductor
@@ -20,6 +20,7 @@ from flashcrowd.emulation.swarms import Swarms
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.transfers import Transfers
 from flashcrowd.emulation.webs import Webs
+from flashcrowd.plan.types import Change, Plan
 
 _TURN_S = 0.05
 
@@ -34,7 +35,7 @@ class Stage:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: Plan,
         parsed: _core.Plan,
         seed: int,
         hosts: Hosts,
@@ -157,7 +158,7 @@ class Stage:
             time = max(time, min(app.progress(now_s) for app in self._apps))
         return max(0.0, min(1.0, time))
 
-    def _change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def _change(self, change: Change, table: Timetable) -> None:
         """What an entry of the timeline does to programs; the network knows the others."""
         try:
             for app in self._apps:

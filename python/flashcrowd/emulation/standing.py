@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.plan.parts import numbered
+from flashcrowd.plan.types import Plan, SwarmWorkload
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,13 @@ class Judge:
         standings: what each node said last.
     """
 
-    def __init__(self, plan: Mapping[str, Any], nodes: int) -> None:
+    def __init__(self, plan: Plan, nodes: int) -> None:
         self._horizon_s = plan["stop"]["horizon_ns"] / 1e9
         self.standings = [Standing()] * nodes
         self._silent = set(range(nodes))
         parsed = _core.Plan(json.dumps(plan))
         self._watches = {
-            index: _core.SwarmWatch(parsed, index)
-            for index, workload in enumerate(plan["workloads"])
-            if workload["kind"] == "swarm"
+            index: _core.SwarmWatch(parsed, index) for index, _ in numbered(plan, SwarmWorkload)
         }
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
-from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients import ClientFailed, Swarm, tables
-from flashcrowd.emulation.app import App, Context, Row, Rows, merge, rows
+from flashcrowd.emulation.app import App, Context, merge, rows
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Change, SwarmWorkload
 
 
 class Swarms(App):
@@ -31,7 +32,7 @@ class Swarms(App):
                 rules=self._rules,
                 parsed=context.parsed,
             )
-            for index, _ in context.workloads("swarm")
+            for index, _ in context.workloads(SwarmWorkload)
         }
         self._rtts: list[RttEstimates] = []
 
@@ -56,10 +57,10 @@ class Swarms(App):
                     series["every_ns"] / 1e9, lambda number=number: self._sample(number, table)
                 )
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """Stop a swarm, or change the upload limit of a population."""
         del table
-        swarm = self._swarms.get(change.get("workload", -1))
+        swarm = self._swarms.get(change["workload"]) if "workload" in change else None
         if swarm is not None and change["kind"] == "stop":
             swarm.stop()
             self._context.ended()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from flashcrowd.plan.parts import workloads
+from flashcrowd.plan.types import Conditions, Plan, SwarmWorkload, Workload
 
 NAME = "tracker"
 
-NOTHING_BETWEEN = {
+NOTHING_BETWEEN: Conditions = {
     "rate_bps": None,
     "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
     "delay_ns": 0,
@@ -18,13 +18,13 @@ NOTHING_BETWEEN = {
 """Conditions of a piece of path that does nothing to packets."""
 
 
-def with_tracker_host(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_tracker_host(plan: Plan) -> Plan:
     """The plan with one more host, behind all others, if a swarm's tracker has none.
 
     In the simulation such a tracker answers at once, or after its answer's delay. Here nothing but
     the access line of who asks lies between: a program talks to its tracker over its line.
     """
-    homeless = [it for it in plan["workloads"] if _is_homeless(it)]
+    homeless = [it for it in workloads(plan, SwarmWorkload) if it["tracker"]["host"] is None]
     if not homeless:
         return plan
     network = plan["network"]
@@ -46,12 +46,12 @@ def with_tracker_host(plan: Mapping[str, Any]) -> Mapping[str, Any]:
             ],
             "core_of": [*(it for row in rows for it in (*row, core)), *[core] * (group + 1)],
         },
-        "workloads": [
-            {**it, "tracker": {**it["tracker"], "host": host}} if _is_homeless(it) else it
-            for it in plan["workloads"]
-        ],
+        "workloads": [_at_home(it, host) for it in plan["workloads"]],
     }
 
 
-def _is_homeless(workload: Mapping[str, Any]) -> bool:
-    return workload["kind"] == "swarm" and workload["tracker"]["host"] is None
+def _at_home(workload: Workload, host: int) -> Workload:
+    """A workload, with a host for its tracker if that has none."""
+    if workload["kind"] != "swarm" or workload["tracker"]["host"] is not None:
+        return workload
+    return {**workload, "tracker": {**workload["tracker"], "host": host}}

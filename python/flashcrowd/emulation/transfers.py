@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from flashcrowd import _core
-from flashcrowd.emulation.app import App, Context, Rows, rows
+from flashcrowd.base.rows import Rows
+from flashcrowd.emulation.app import App, Context, rows
 from flashcrowd.emulation.flow import Flow, FlowJob
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Change, TransferWorkload
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
@@ -39,7 +38,7 @@ class Transfers(App):
                 )
                 for place, number, start_s in self._rules.flows(index)
             ]
-            for index, spec in context.workloads("transfer")
+            for index, spec in context.workloads(TransferWorkload)
         }
         self._all = [flow for flows in self._flows.values() for flow in flows]
 
@@ -61,7 +60,7 @@ class Transfers(App):
     def open(self, table: Timetable) -> None:
         """Have every flow listen, and start in time."""
         measures = self._context.plan["measures"]
-        for window in measures.get("windows", ()):
+        for window in measures["windows"]:
             if window["table"] == "transfers":
                 table.at(window["from_ns"] / 1e9, lambda: self._mark(table, begins=True))
                 if window["to_ns"] is not None:
@@ -82,9 +81,11 @@ class Transfers(App):
                     lambda number=number, fresh=fresh: self._sample(number, table, fresh=fresh),
                 )
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """Stop the flows of a transfer, or limit them."""
-        for flow in self._flows.get(change.get("workload", -1), ()):
+        if "workload" not in change:
+            return
+        for flow in self._flows.get(change["workload"], ()):
             if change["kind"] == "stop":
                 flow.stop(table)
             elif change["kind"] == "transfer-rate":
@@ -149,7 +150,7 @@ class Transfers(App):
             {
                 "swarm": flow.spec["name"],
                 "population": "",
-                "program": flow.spec["program"],
+                "program": flow.spec.get("program"),
                 "setting": unmet.setting,
                 "asked": unmet.asked,
                 "given": unmet.given,

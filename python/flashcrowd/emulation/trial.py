@@ -19,6 +19,8 @@ from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
 from flashcrowd.emulation.stack import BASE, settings
 from flashcrowd.emulation.tracker_host import NOTHING_BETWEEN
+from flashcrowd.plan.parts import EMPTY
+from flashcrowd.plan.types import Plan
 
 
 def main() -> None:
@@ -62,14 +64,10 @@ def _has(name: str) -> bool:
     return True
 
 
-def _plan() -> dict[str, Any]:
+def _plan() -> Plan:
     """A plan of one host."""
-    spans = ("pieces_ns", "queues_ns", "packets_ns")
-    switches = ("send_gaps", "payloads", "rtts", "unchokes", "have")
-    measures = {"series": [], **dict.fromkeys(spans), **dict.fromkeys(switches, False)}
     return {
-        "format": 1,
-        "title": "trial",
+        **EMPTY,
         "network": {
             "groups": ["all"],
             "hosts": [{"name": "host", "group": 0, "stack": 0, "up": [], "down": []}],
@@ -78,9 +76,6 @@ def _plan() -> dict[str, Any]:
             "core_of": [0],
         },
         "stacks": [json.loads(_core.tcp_profiles())[BASE]],
-        **{name: [] for name in ("utps", "profiles", "workloads", "timeline")},
-        "measures": measures,
-        "stop": {"horizon_ns": 1_000_000_000, "stall_ns": 1_000_000_000},
     }
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.clients.settings import Unmet
+from flashcrowd.plan.parts import utp_of
+from flashcrowd.plan.types import Plan, TransferWorkload
 
 
 def differences(
-    plan: Mapping[str, Any], spec: Mapping[str, Any], model: str, offered: Sequence[str]
+    plan: Plan, spec: TransferWorkload, model: str, offered: Sequence[str]
 ) -> Iterator[Unmet]:
     """In what the configuration of a transfer differs from the model of its program.
 
@@ -22,7 +24,7 @@ def differences(
         model: the uTP configuration that models the program.
         offered: dotted names of what the program can be set to.
     """
-    asked = _flat(plan["utps"][spec["transport"]["utp"]])
+    asked = _flat(utp_of(plan, spec))
     given = _flat(_shipped()[model])
     for name in sorted(asked.keys() | given.keys()):
         if name != "name" and name not in offered and asked.get(name) != given.get(name):
@@ -31,7 +33,7 @@ def differences(
             )
 
 
-def untold(plan: Mapping[str, Any], program: str, names: Sequence[str]) -> Iterator[Unmet]:
+def untold(plan: Plan, program: str, names: Sequence[str]) -> Iterator[Unmet]:
     """The series of flows that a plan asks for and a program does not tell of."""
     for series in plan["measures"]["series"]:
         if series["what"] in names:

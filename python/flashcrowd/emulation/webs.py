@@ -10,14 +10,15 @@ import contextlib
 import selectors
 import socket
 import struct
-from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.emulation.app import App, Context, Rows, rows
+from flashcrowd.base.rows import Rows
+from flashcrowd.emulation.app import App, Context, rows
 from flashcrowd.emulation.stack import controller
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.plan.types import Change, WebWorkload
 
 _ASKED = struct.Struct("!Q")
 LEAST_REQUEST = _ASKED.size
@@ -33,7 +34,7 @@ class Webs(App):
         self._rules = _core.WebRules(context.parsed, context.seed)
         self._webs = {
             index: Web(self._rules, index, spec, context)
-            for index, spec in context.workloads("web")
+            for index, spec in context.workloads(WebWorkload)
         }
 
     def open(self, table: Timetable) -> None:
@@ -42,7 +43,7 @@ class Webs(App):
             web.open(table)
             web.start(table)
 
-    def change(self, change: Mapping[str, Any], table: Timetable) -> None:
+    def change(self, change: Change, table: Timetable) -> None:
         """Users who are stopped give up what is under way."""
         if change["kind"] == "stop" and change["workload"] in self._webs:
             self._webs[change["workload"]].stop(table)
@@ -76,7 +77,7 @@ class Web:
     """
 
     def __init__(
-        self, rules: _core.WebRules, index: int, spec: Mapping[str, Any], context: Context
+        self, rules: _core.WebRules, index: int, spec: WebWorkload, context: Context
     ) -> None:
         self.spec = spec
         self._hosts, self._port = context.hosts, next(context.ports)

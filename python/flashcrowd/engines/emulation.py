@@ -29,6 +29,8 @@ from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
+from flashcrowd.plan.parts import parse, workloads
+from flashcrowd.plan.types import OriginWorkload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,9 +102,9 @@ class Emulator:
     def _need(self, plan_json: str) -> Need:
         """What a run of a plan is expected to need; its seconds are those of the clock."""
         need = Need(**json.loads(_core.plan_need(plan_json)))
-        plan = json.loads(plan_json)
+        plan = parse(plan_json)
         size = _LAB_BYTES + _HOST_BYTES * len(plan["network"]["hosts"]) + memory(plan)
-        for origin in (it for it in plan["workloads"] if it["kind"] == "origin"):
+        for origin in workloads(plan, OriginWorkload):
             files = origin["files"]  # its clients compare what comes with a copy in memory
             size += files["count"] * files["size_bytes"] + origin["settings"]["memory_bytes"]
         return replace(need, seconds=need.end_s, bytes=size)
@@ -146,7 +148,7 @@ class Emulator:
             handle: a handle for it.
             anew: whether a network that was not found to be the plan's is measured once more.
         """
-        plan = json.loads(plan_json)
+        plan = parse(plan_json)
         need = self._need(plan_json)
         mean = need.packets / max(need.seconds, 1.0)
         packets_per_s = busiest(plan, plan_json, seed, mean)
@@ -193,7 +195,7 @@ class Emulator:
         Networks are measured side by side, each within the share of the run that came first: a slow
         line with a long queue takes more than a minute.
         """
-        plan = with_tracker_host(json.loads(plan_json))
+        plan = with_tracker_host(parse(plan_json))
         network = [plan["network"], self_test.paths(plan), plan["stacks"]]
         network = json.dumps(network, sort_keys=True)
         key = sha256(network.encode()).hexdigest()

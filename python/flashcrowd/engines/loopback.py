@@ -17,6 +17,8 @@ from flashcrowd.base.need import Need
 from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Cancelled, refusal
+from flashcrowd.plan.parts import workloads
+from flashcrowd.plan.types import OriginWorkload, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,19 +114,19 @@ class Loopback:
         return {**build, "engine": digest.hexdigest()[:16]}
 
 
-def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
+def impossible(plan: Plan) -> Iterator[str]:
     """What of a plan cannot be played on a loopback, with what would make it possible."""
     if sys.platform != "linux":
         yield "the content server needs Linux"
         return
-    workloads = plan["workloads"]
-    if [it["kind"] for it in workloads] != ["origin"]:
+    origins = workloads(plan, OriginWorkload)
+    if len(origins) != 1 or len(plan["workloads"]) != 1:
         yield f"workloads: one origin and nothing else has a real program here; {_REMEDY}"
         return
     if plan["timeline"]:
         yield f"timeline: nothing changes here during a run; {_REMEDY}"
     network = plan["network"]
-    for population in workloads[0]["populations"]:
+    for population in origins[0]["populations"]:
         for host in population["hosts"]:
             down = [network["links"][it] for it in network["hosts"][host]["down"]]
             if all(it["conditions"]["rate_bps"] is None for it in down):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from flashcrowd import _core
 from flashcrowd.base.errors import PlanRejected, first
+from flashcrowd.plan.parts import parse
 from flashcrowd.plan.place import in_study
+from flashcrowd.plan.types import Plan
 
 
 def check(plan_json: str) -> None:
@@ -23,9 +23,7 @@ def check(plan_json: str) -> None:
         raise PlanRejected(in_study(str(error), plan_json)) from None
 
 
-def check_for(
-    plan_json: str, title: str, problems: Callable[[Mapping[str, Any]], Iterable[str]]
-) -> dict[str, Any]:
+def check_for(plan_json: str, title: str, problems: Callable[[Plan], Iterable[str]]) -> Plan:
     """The plan, if an engine can run it.
 
     Args:
@@ -37,7 +35,7 @@ def check_for(
         PlanRejected: it cannot; all reasons at once.
     """
     check(plan_json)
-    plan = json.loads(plan_json)
+    plan = parse(plan_json)
     if found := list(problems(plan)):
         raise PlanRejected("\n  ".join([f"{title}:", *first(found)]))
     return plan

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from flashcrowd.base.units import Rate
-from flashcrowd.plan.format import Conditions, Jitter, Loss, LossModel
-from flashcrowd.plan.format import Framing as FramingDict
-from flashcrowd.plan.format import Queue as QueueDict
+from flashcrowd.plan.types import Conditions, Jitter, Loss, LossModel, Settings
+from flashcrowd.plan.types import Framing as FramingTable
 from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott
@@ -43,18 +42,18 @@ def conditions(
     }
 
 
-def lower_queue(queue: Queue | Discipline | None) -> QueueDict:
+def lower_queue(queue: Queue | Discipline | None) -> Settings:
     """Where packets wait, with every parameter."""
     if queue is None:
         return {"kind": "drop-tail", "packets": None, "bytes": None}
     if isinstance(queue, Queue):
         limit = queue.bytes.bytes if queue.bytes else None
         return {"kind": "drop-tail", "packets": queue.packets, "bytes": limit}
-    return cast("QueueDict", to_plan(queue))
+    return to_plan(queue)
 
 
-def _framing(framing: Framing) -> FramingDict:
-    return cast("FramingDict", framing.to_plan())
+def _framing(framing: Framing) -> FramingTable:
+    return cast("FramingTable", framing.to_plan())
 
 
 def _jitter(jitter: JitterTable | None) -> Jitter | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from flashcrowd.plan import format as plan
+from flashcrowd.plan.types import LoggedConnections
+from flashcrowd.plan.types import Workload as WorkloadTable
 from flashcrowd.plan.workloads import by_workload
 from flashcrowd.scenario.check import connecting
 from flashcrowd.scenario.connections import Connections
@@ -16,9 +16,9 @@ from flashcrowd.scenario.workloads import Workload
 def lower_connections(
     chosen: Connections,
     workloads: Mapping[str, Workload],
-    lowered: list[dict[str, Any]],
+    lowered: list[WorkloadTable],
     hosts: HostNames,
-) -> plan.LoggedConnections:
+) -> LoggedConnections:
     """Which connections of the plan's workloads are logged, and at which hosts."""
     indices = by_workload(workloads, lowered)
     names = connecting(workloads) if chosen.of == "all" else chosen.of

@@ -7,13 +7,15 @@ from typing import Any, get_args
 
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.kept import Kept
+from flashcrowd.plan import types
 from flashcrowd.plan.connections import lower_connections
-from flashcrowd.plan.format import FORMAT, Capture, Measures, PlanDict, Stop
 from flashcrowd.plan.network import lower_network, stacks_of
 from flashcrowd.plan.network import weight as weight_of_network
+from flashcrowd.plan.parts import FORMAT
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
-from flashcrowd.plan.traces import indexed
+from flashcrowd.plan.traces import Pending, indexed
+from flashcrowd.plan.types import Capture, Change, Measures, Settings, Stop
 from flashcrowd.plan.workloads import Used, by_workload, lower_workloads
 from flashcrowd.plan.workloads import weight as weight_of_workloads
 from flashcrowd.scenario.capture import Capture as CaptureTable
@@ -46,10 +48,10 @@ def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
         raise StudyError(problems, scenario.title)
     data = _lower_start(scenario, kept)
     if scenario.timeline:
-        data["timeline"], problems = _timeline(scenario, data)
+        changes, problems = _timeline(scenario, data)
         if problems:
             raise StudyError(problems, scenario.title)
-        data["network"] = indexed(data["network"], data["timeline"])
+        data["network"], data["timeline"] = indexed(data["network"], changes)
     return Plan(data, kept)
 
 
@@ -61,8 +63,8 @@ def wrong_with(scenario: Scenario, kept: Kept) -> list[Problem]:
     return _timeline(scenario, _lower_start(scenario, kept))[1]
 
 
-def _timeline(scenario: Scenario, start: PlanDict) -> tuple[list[dict[str, Any]], list[Problem]]:
-    def revised(scenario: Scenario) -> PlanDict:
+def _timeline(scenario: Scenario, start: types.Plan) -> tuple[list[Pending], list[Problem]]:
+    def revised(scenario: Scenario) -> types.Plan:
         return _lower_start(scenario, Kept())  # its tables are its own, and are not met again
 
     return lower_timeline(
@@ -70,7 +72,7 @@ def _timeline(scenario: Scenario, start: PlanDict) -> tuple[list[dict[str, Any]]
     )
 
 
-def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
+def _lower_start(scenario: Scenario, kept: Kept) -> types.Plan:
     """The plan at the start, without its timeline.
 
     What makes a part of it sees the tables that decide the part, and nothing else.
@@ -92,7 +94,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
     }
 
 
-def _no_changes() -> list[dict[str, Any]]:
+def _no_changes() -> list[Change]:
     return []
 
 
@@ -113,19 +115,19 @@ def _used(
     return kept.same(Used.by(workloads, of_hosts, stacks, profiles))
 
 
-def _stacks(used: Used, own: Mapping[str, Stack]) -> list[dict[str, Any]]:
+def _stacks(used: Used, own: Mapping[str, Stack]) -> list[Settings]:
     return _named((name, stack_of(own, name)) for name in used.stacks)
 
 
-def _utps(used: Used, own: Mapping[str, Utp]) -> list[dict[str, Any]]:
+def _utps(used: Used, own: Mapping[str, Utp]) -> list[Settings]:
     return _named((name, utp_of(own, name)) for name in used.utps)
 
 
-def _profiles(used: Used, own: Mapping[str, Profile]) -> list[dict[str, Any]]:
+def _profiles(used: Used, own: Mapping[str, Profile]) -> list[Settings]:
     return _named((name, profile_of(own, name)) for name in used.profiles)
 
 
-def _named(tables: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+def _named(tables: Iterable[tuple[str, Any]]) -> list[Settings]:
     """Variants with their names, as the plan has them."""
     return [{"name": name, **to_plan(table)} for name, table in tables]
 
@@ -133,7 +135,7 @@ def _named(tables: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
 def _measures(
     measures: MeasuresTable,
     workloads: Mapping[str, Workload],
-    lowered: list[dict[str, Any]],
+    lowered: list[types.Workload],
     sizes: Sizes,
 ) -> Measures:
     hosts, logged = HostNames(sizes), None

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from flashcrowd.base.kept import Kept
 from flashcrowd.base.units import Rate
 from flashcrowd.plan.conditions import conditions
-from flashcrowd.plan.format import (
+from flashcrowd.plan.topology import Between, Lowered
+from flashcrowd.plan.traces import Followed, Traces
+from flashcrowd.plan.types import (
     Conditions,
     CorePath,
     Draw,
@@ -16,10 +18,7 @@ from flashcrowd.plan.format import (
     Host,
     Link,
     Network,
-    Trace,
 )
-from flashcrowd.plan.topology import Between, Lowered
-from flashcrowd.plan.traces import Followed, Traces
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.edge import Place
@@ -81,12 +80,11 @@ def lower_network(network: NetworkTable, kept: Kept) -> Network:
         lowered = Lowered(network.topology, places, links)
     hosts = _hosts(network, here, links, traces, kept)
     cores, core_of = _cores(network, here, forth, back, lowered)
-    traced: dict[str, list[Trace]] = {"traces": traces.all} if traces.all else {}
     return {
         "groups": [site.name for site in here],
         "hosts": hosts,
         "links": links,
-        **traced,  # type: ignore[typeddict-item]
+        **traces.listed(),
         "cores": cores,
         "core_of": core_of,
     }

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from flashcrowd import _core
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.kept import Kept
+from flashcrowd.plan import types
 from flashcrowd.plan.digest import digest
-from flashcrowd.plan.format import FORMAT, PlanDict
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from flashcrowd.plan.parts import FORMAT, parse
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Plan:
         kept: what knows these parts.
     """
 
-    data: PlanDict
+    data: types.Plan
     kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
     @property
@@ -73,25 +70,13 @@ class Plan:
         Raises:
             StudyError: it is no plan of this format.
         """
-        from pydantic import ValidationError
-
+        hint = f"this version reads plans of format {FORMAT}"
         try:
-            return cls(_adapter().validate_json(text))
-        except ValidationError as error:
-            problems = [
-                Problem(
-                    ".".join(map(str, item["loc"])) or source,
-                    json.dumps(item["input"], default=str)[:60],
-                    item["msg"],
-                    f"this version reads plans of format {FORMAT}",
-                )
-                for item in error.errors(include_url=False)
-            ]
-            raise StudyError(problems, source) from None
-
-
-@cache
-def _adapter() -> TypeAdapter[PlanDict]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(PlanDict)
+            _core.Plan(text)
+        except _core.PlanError as error:
+            raise StudyError([Problem(source, str(error), "a plan", hint)], source) from None
+        found = parse(text)
+        if found["format"] != FORMAT:
+            given = str(found["format"])
+            raise StudyError([Problem("format", given, str(FORMAT), hint)], source)
+        return cls(found)

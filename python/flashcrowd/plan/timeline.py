@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from flashcrowd.base.errors import Problem, did_you_mean
-from flashcrowd.plan.format import PlanDict
-from flashcrowd.plan.traces import trace_of
+from flashcrowd.plan import types
+from flashcrowd.plan.traces import Pending, trace_of
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.problems import problems_of, shown, unknown
@@ -26,12 +26,12 @@ CHANGEABLE = (
     "line or a path, the upload limit of a population, the limit of a transfer"
 )
 
-Lower = Callable[[Scenario], PlanDict]
+Lower = Callable[[Scenario], types.Plan]
 
 
 def lower_timeline(
-    scenario: Scenario, start: PlanDict, lower: Lower, workloads: dict[str, list[int]]
-) -> tuple[list[dict[str, Any]], list[Problem]]:
+    scenario: Scenario, start: types.Plan, lower: Lower, workloads: dict[str, list[int]]
+) -> tuple[list[Pending], list[Problem]]:
     """The changes of a plan in order of time, and what is wrong with them.
 
     Where a link follows a trace from then on, the change has the whole of it: see `plan.traces`.
@@ -42,7 +42,7 @@ def lower_timeline(
         lower: lowers a scenario, all but its timeline.
         workloads: the indices in the plan of each workload.
     """
-    changes: list[dict[str, Any]] = []
+    changes: list[Pending] = []
     problems: list[Problem] = []
     for name, event in sorted(scenario.timeline.items(), key=lambda item: item[1].at.ns):
         place = paths.join(("timeline", name))
@@ -97,13 +97,13 @@ def _revised(
     return None, [Problem(f"{place}.to", it.value, it.allowed, it.hint) for it in found]
 
 
-def differences(before: PlanDict, after: PlanDict) -> list[dict[str, Any]] | None:
+def differences(before: types.Plan, after: types.Plan) -> list[Pending] | None:
     """The changes in place that lead from one plan to another; `None` if there are none such."""
     changes = [*_network_changes(before, after), *_workload_changes(before, after)]
     return changes if _same_but_for(before, after) else None
 
 
-def _network_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, Any]]:
+def _network_changes(before: types.Plan, after: types.Plan) -> Iterator[Pending]:
     for kind, key in (("link", "links"), ("core", "cores")):
         pairs = zip(before["network"][key], after["network"][key], strict=False)
         for index, (old, new) in enumerate(pairs):
@@ -113,10 +113,10 @@ def _network_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, An
                 yield {"kind": kind, kind: index, "conditions": new["conditions"], **followed}
 
 
-def _workload_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, Any]]:
+def _workload_changes(before: types.Plan, after: types.Plan) -> Iterator[Pending]:
     pairs = zip(before["workloads"], after["workloads"], strict=False)
     for index, (old, new) in enumerate(pairs):
-        if old["kind"] == new["kind"] == "swarm":
+        if old["kind"] == "swarm" and new["kind"] == "swarm":
             populations = zip(old["populations"], new["populations"], strict=False)
             for number, (was, now) in enumerate(populations):
                 if was["upload_bps"] != now["upload_bps"]:
@@ -126,16 +126,20 @@ def _workload_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, A
                         "population": number,
                         "upload_bps": now["upload_bps"],
                     }
-        elif old["kind"] == new["kind"] == "transfer" and old["rate_bps"] != new["rate_bps"]:
+        if (
+            old["kind"] == "transfer"
+            and new["kind"] == "transfer"
+            and old["rate_bps"] != new["rate_bps"]
+        ):
             yield {"kind": "transfer-rate", "workload": index, "rate_bps": new["rate_bps"]}
 
 
-def _same_but_for(before: PlanDict, after: PlanDict) -> bool:
+def _same_but_for(before: types.Plan, after: types.Plan) -> bool:
     """Whether two plans are equal in all that cannot change during a run."""
     return _fixed(before) == _fixed(after)
 
 
-def _fixed(plan: PlanDict) -> dict[str, Any]:
+def _fixed(plan: types.Plan) -> dict[str, Any]:
     network = plan["network"]
     rated = [
         link["conditions"]["rate_bps"] is not None or link.get("trace") is not None
@@ -155,8 +159,8 @@ def _fixed(plan: PlanDict) -> dict[str, Any]:
     }
 
 
-def _without_limits(workload: dict[str, Any]) -> dict[str, Any]:
-    fixed = {key: value for key, value in workload.items() if key != "rate_bps"}
+def _without_limits(workload: types.Workload) -> dict[str, Any]:
+    fixed: dict[str, Any] = {key: it for key, it in workload.items() if key != "rate_bps"}
     if "populations" in fixed:
         fixed["populations"] = [
             {key: value for key, value in population.items() if key != "upload_bps"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flashcrowd.base.units import Share
 from flashcrowd.plan.conditions import conditions
-from flashcrowd.plan.format import Link
+from flashcrowd.plan.types import Link
 from flashcrowd.scenario.edge import Edge
 from flashcrowd.scenario.impairments import Bernoulli
 from flashcrowd.scenario.routes import Route

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 from flashcrowd.base.units import Rate
-from flashcrowd.plan.format import Network, Trace
+from flashcrowd.plan.types import Change, CorePath, Link, Network, Trace
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.trace import Trace as TraceTable
@@ -20,12 +17,22 @@ class Followed(TypedDict):
     trace: NotRequired[int | None]
 
 
+class Listed(TypedDict):
+    """What a network says of its traces: all of them, or nothing."""
+
+    traces: NotRequired[list[Trace]]
+
+
 class Traces:
     """The traces of a network, in the order in which links first use them."""
 
     def __init__(self) -> None:
         self.all: list[Trace] = []
         self._index: dict[tuple[TraceTable, int], int] = {}
+
+    def listed(self) -> Listed:
+        """What a network says of them: all of them, or nothing."""
+        return {"traces": self.all} if self.all else {}
 
     def of(self, rate: Rate | TraceTable | None, framing: Framing) -> Followed:
         """What a link says of its trace: its index, or nothing."""
@@ -51,14 +58,18 @@ def _lowered(trace: TraceTable, frame: int) -> Trace:
     }
 
 
-def trace_of(network: Network, link: Mapping[str, Any]) -> Trace | None:
+def trace_of(network: Network, link: Link | CorePath) -> Trace | None:
     """The trace that a link of a network follows."""
     index = link.get("trace")
     return None if index is None else network.get("traces", [])[index]
 
 
-def indexed(network: Network, changes: list[dict[str, Any]]) -> Network:
-    """The network with the traces that changes bring; in the changes, indices take their place."""
+Pending = dict[str, Any]
+"""A change that has the whole of a link's new trace in place of its index."""
+
+
+def indexed(network: Network, changes: list[Pending]) -> tuple[Network, list[Change]]:
+    """The network with the traces that changes bring, and the changes with their indices."""
     traces = list(network.get("traces", []))
     for change in changes:
         if "trace" not in change:
@@ -66,6 +77,6 @@ def indexed(network: Network, changes: list[dict[str, Any]]) -> Network:
         if change["trace"] not in traces:
             traces.append(change["trace"])
         change["trace"] = traces.index(change["trace"])
-    if len(traces) == len(network.get("traces", [])):
-        return network
-    return {**network, "traces": traces}
+    if len(traces) != len(network.get("traces", [])):
+        network = {**network, "traces": traces}
+    return network, cast("list[Change]", changes)

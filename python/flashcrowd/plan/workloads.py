@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
+from flashcrowd.plan import types
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd, Poisson, Rates
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
@@ -68,13 +69,13 @@ class Used:
         return cls(tuple(stacks), tuple(utps), profiles, defaults, utp)
 
     @cached_property
-    def _carriers(self) -> dict[str, dict[str, int]]:
+    def _carriers(self) -> dict[str, types.TransportChoice]:
         return {
             **{name: {"utp": index} for index, name in enumerate(self.utps)},
             **{name: {"tcp": index} for index, name in enumerate(self.stacks)},
         }
 
-    def carrier(self, name: str | None) -> dict[str, int] | None:
+    def carrier(self, name: str | None) -> types.TransportChoice | None:
         """What carries a connection in the plan, by the name in the scenario."""
         return None if name in (None, "inherit") else self._carriers[name]
 
@@ -85,9 +86,9 @@ class Used:
 
 def lower_workloads(
     workloads: Mapping[str, Workload], sizes: Sizes, used: Used
-) -> list[dict[str, Any]]:
+) -> list[types.Workload]:
     """The workloads of a plan."""
-    hosts, lowered = HostNames(sizes), list[dict[str, Any]]()
+    hosts, lowered = HostNames(sizes), list[types.Workload]()
     for name, workload in workloads.items():
         if isinstance(workload, Swarm):
             lowered.append(_swarm(name, workload, hosts, used, workloads))
@@ -100,21 +101,22 @@ def lower_workloads(
 
 
 def _connect_web_seeds(
-    workloads: Mapping[str, Workload], lowered: Iterable[dict[str, Any]]
+    workloads: Mapping[str, Workload], lowered: Iterable[types.Workload]
 ) -> None:
     """Swarms name their web seeds by index; of none nothing is said."""
     index = {it["name"]: number for number, it in enumerate(lowered) if it["kind"] == "origin"}
     for made in lowered:
         workload = workloads.get(made["name"])
-        if isinstance(workload, Swarm) and workload.web_seeds:
+        if isinstance(workload, Swarm) and workload.web_seeds and made["kind"] == "swarm":
             made["web_seeds"] = [
                 {"origin": index[it.origin], "file": it.file} for it in workload.web_seeds
             ]
 
 
-def weight(lowered: list[dict[str, Any]]) -> int:
+def weight(lowered: list[types.Workload]) -> int:
     """What the workloads of a plan take, in hosts: a flow has half as much, a peer a fiftieth."""
-    peers = sum(len(it["hosts"]) for each in lowered for it in each.get("populations", ()))
+    many = (each["populations"] for each in lowered if "populations" in each)
+    peers = sum(len(it["hosts"]) for populations in many for it in populations)
     return 1 + len(lowered) // 2 + peers // 50
 
 
@@ -124,9 +126,9 @@ def _swarm(
     hosts: HostNames,
     used: Used,
     workloads: Mapping[str, Workload],
-) -> dict[str, Any]:
+) -> types.SwarmWorkload:
     chosen = _members(swarm.populations, hosts)
-    populations = [
+    populations: list[types.Population] = [
         {
             **_population(each, population, chosen[each], used),
             **_controlled(population, swarm, workloads, hosts),
@@ -145,17 +147,19 @@ def _swarm(
     }
 
 
-def _tracker(tracker: Tracker, hosts: HostNames) -> dict[str, Any]:
+def _tracker(tracker: Tracker, hosts: HostNames) -> types.Tracker:
     rules = to_plan(tracker)
     delay_ns = rules.pop("answer_delay_ns")
     host = rules.pop("host")
     program = rules.pop("program")
-    return {
+    made: types.Tracker = {
         "host": None if host is None else _one(host, hosts),
         "answer_delay_ns": delay_ns,
-        "rules": rules,
-        **({} if program == "flashcrowd" else {"program": program}),
+        "rules": cast("types.TrackerRules", rules),
     }
+    if program != "flashcrowd":
+        made["program"] = program
+    return made
 
 
 def _population(
@@ -163,30 +167,42 @@ def _population(
     population: Population,
     chosen: list[int],
     used: Used,
-) -> dict[str, Any]:
+) -> types.Population:
     profile = used.profile(population.profile)
     transport = used.carrier(population.opens(used.defaults[profile]))
     data = used.carrier(population.data_transport)
     has_utp = used.with_utp[profile] and population.program not in WITHOUT_UTP
-    return {
+    silent: _Unusual = {} if has_utp or _over_utp(transport) or _over_utp(data) else SILENT
+    made: types.Population = {
         "name": name,
         "role": population.role,
         "hosts": chosen,
         "profile": profile,
         "transport": transport,
         "data": data,
-        **({} if has_utp or "utp" in {**(transport or {}), **(data or {})} else SILENT),
+        **silent,
         "upload_bps": None if population.upload is None else population.upload.bps,
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
         "replace": population.replace,
-        **({} if population.storage is None else {"storage": to_plan(population.storage)}),
-        # The usual one is not named, so that plans are the same as before there were any.
-        **({} if population.program == "libtorrent" else {"program": population.program}),
     }
+    if population.storage is not None:
+        made["storage"] = cast("types.Storage", to_plan(population.storage))
+    if population.program != "libtorrent":  # the usual one is not named
+        made["program"] = population.program
+    return made
 
 
-SILENT = {"answers_utp": False}
+def _over_utp(carrier: types.TransportChoice | None) -> bool:
+    return carrier is not None and "utp" in carrier
+
+
+class _Unusual(TypedDict):
+    answers_utp: NotRequired[bool]
+    upload_control: NotRequired[types.ControlledUpload]
+
+
+SILENT: _Unusual = {"answers_utp": False}
 """What a plan says of clients without uTP, and of no others."""
 
 
@@ -198,11 +214,11 @@ def _members(
     return {name: [hosts.index[host] for host in one.hosts] for name, one in found.items()}
 
 
-def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> dict[str, Any]:
+def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> types.OriginWorkload:
     made = to_plan(origin)
     scheduling = ("block_bytes", "extent_bytes", "memory_bytes", "reads", "patience_ns")
     chosen = _members(origin.populations, hosts)
-    return {
+    lowered = {
         **{key: value for key, value in made.items() if key not in (*scheduling, "policy")},
         "name": name,
         "host": _one(origin.host, hosts),
@@ -218,11 +234,12 @@ def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> dict[str
             for each, clients in origin.populations.items()
         ],
     }
+    return cast("types.OriginWorkload", lowered)
 
 
 def _controlled(
     population: Population, swarm: Swarm, workloads: Mapping[str, Workload], hosts: HostNames
-) -> dict[str, Any]:
+) -> _Unusual:
     """A population's upload controller; nothing is said of none."""
     control = population.upload_control
     if control is None:
@@ -235,13 +252,15 @@ def _controlled(
             "controller": {"kind": control.name, **{key: made[key] for key in keys}},
             "reflectors": [hosts.index[host] for host in found],
             "probe_bytes": made["probe_size_bytes"],
-            **{key: made[key] for key in ("start_spread_ns", "lateness_ns", "poll_ns")},
+            "start_spread_ns": made["start_spread_ns"],
+            "lateness_ns": made["lateness_ns"],
+            "poll_ns": made["poll_ns"],
             "interface": made["interface"],
         }
     }
 
 
-def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
+def _arrivals(arrivals: Arrivals) -> types.Arrivals:
     if isinstance(arrivals, FlashCrowd):
         return {
             "kind": "flash-crowd",
@@ -251,7 +270,9 @@ def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
     if isinstance(arrivals, Poisson):
         return {"kind": "poisson", "start_ns": arrivals.start.ns, "gap_ns": arrivals.gap.ns}
     if isinstance(arrivals, Rates):
-        steps = [{"at_ns": at.ns, "per_s": rate / 3600} for at, rate in arrivals.per_hour]
+        steps: list[types.RateStep] = [
+            {"at_ns": at.ns, "per_s": rate / 3600} for at, rate in arrivals.per_hour
+        ]
         period = arrivals.period
         return {"kind": "rates", "steps": steps, "period_ns": period.ns if period else None}
     at_ns = [span.ns for span in arrivals.at]
@@ -261,14 +282,14 @@ def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
     return {"kind": "sessions", "at_ns": at_ns, "leave_ns": leave_ns}
 
 
-def _departure(departure: Departure) -> dict[str, Any]:
+def _departure(departure: Departure) -> types.Departure:
     if isinstance(departure, SessionDistribution):
         points = [(fraction.value, stay.seconds) for fraction, stay in departure.points]
         return {"kind": "session", "stay_s": points}
-    return to_plan(departure)
+    return cast("types.Departure", to_plan(departure))
 
 
-def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[dict[str, Any]]:
+def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[types.Workload]:
     """The workloads of a plan that are one of a scenario, one for each pair of hosts.
 
     Its keys are those of the scenario, with units, by the rules of `mirror`.
@@ -278,7 +299,7 @@ def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[dict[str
         made["transport"] = used.carrier(flow.carried_by)
     if made.get("program") == "live":  # the usual one is not named, as of populations
         del made["program"]
-    return [{**made, **between} for between in _pairs(name, flow, hosts)]
+    return [cast("types.Workload", {**made, **it}) for it in _pairs(name, flow, hosts)]
 
 
 def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
@@ -297,7 +318,7 @@ def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
     ]
 
 
-def by_workload(names: Iterable[str], lowered: list[dict[str, Any]]) -> dict[str, list[int]]:
+def by_workload(names: Iterable[str], lowered: list[types.Workload]) -> dict[str, list[int]]:
     """The indices in the plan of each workload of the scenario, by its name."""
     indices = {name: [] for name in names}
     for index, workload in enumerate(lowered):
