@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from flashcrowd.autolimit.session import Status
 from flashcrowd.base import folder_files
+from flashcrowd.base.rows import Row
 from flashcrowd.client_api.client import Refused
 from flashcrowd.store import atomic, parquet
 from flashcrowd.store.errors import ResultsError, TooLarge, refused
@@ -58,7 +59,7 @@ class History:
             Refused: it cannot be written, or holds something else.
         """
         self._folder = folder
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
         self._written = 0
         self._shown: int | None = None
         self._remarks: list[str] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+
+from flashcrowd.base.rows import Row
 
 _WIRE = 1 << 16
 """How many numbers uTP has for packets."""
@@ -18,7 +19,7 @@ class Acknowledged:
         self._number: dict[int, int] = {}
         self._sent: deque[tuple[int, int]] = deque()
 
-    def sent(self, row: dict[str, Any]) -> None:
+    def sent(self, row: Row) -> None:
         """A packet left this end; one without data takes no number that could be acknowledged."""
         if row.get("offset") is None:
             return
@@ -31,7 +32,7 @@ class Acknowledged:
             self._sent.append((start, end))
         self._number[start] = row["packet_number"]
 
-    def by(self, row: dict[str, Any]) -> list[list[int]]:
+    def by(self, row: Row) -> list[list[int]]:
         """The packets of this end that a packet acknowledges for the first time, as ranges."""
         found = []
         ack = row.get("ack")

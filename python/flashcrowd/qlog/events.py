@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from flashcrowd.base.rows import Row
 from flashcrowd.qlog.acknowledged import Acknowledged
 
 Event = dict[str, Any]
@@ -54,7 +55,7 @@ _CATEGORY = {
 }
 
 
-def events(rows: Iterable[dict[str, Any]], end: dict[str, Any]) -> Iterator[Event]:
+def events(rows: Iterable[Row], end: Row) -> Iterator[Event]:
     """The events of one log.
 
     Args:
@@ -90,7 +91,7 @@ def _header(number: int) -> Event:
     return {"packet_type": _SPACE, "packet_number": number}
 
 
-def _packet(row: dict[str, Any], number: int, acked: list[list[int]] | None = None) -> Event:
+def _packet(row: Row, number: int, acked: list[list[int]] | None = None) -> Event:
     frames = []
     if row.get("offset") is not None:
         frames.append(
@@ -113,7 +114,7 @@ def _packet(row: dict[str, Any], number: int, acked: list[list[int]] | None = No
     return packet | _known(row, "ecn")
 
 
-def _changed(row: dict[str, Any], before: Event) -> Event:
+def _changed(row: Row, before: Event) -> Event:
     """The metrics that differ from those `before`, which become those of the row."""
     found = {}
     for column, name in _METRICS.items():
@@ -124,13 +125,13 @@ def _changed(row: dict[str, Any], before: Event) -> Event:
     return found
 
 
-def _timer(row: dict[str, Any]) -> Event:
+def _timer(row: Row) -> Event:
     data = {"event_type": row["trigger"], "timer_type": _TIMER.get(row["timer"], "pto")}
     delay = row.get("timer_delay_s")
     return data | {"timer": row["timer"]} | ({} if delay is None else {"delta": _ms(delay)})
 
 
-def _known(row: dict[str, Any], *columns: str) -> Event:
+def _known(row: Row, *columns: str) -> Event:
     return {column: row[column] for column in columns if row.get(column) is not None}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from flashcrowd.base import folder_files
+from flashcrowd.base.rows import Row
 from flashcrowd.qlog.events import events
 from flashcrowd.report.source import Source, integers, of, table
 from flashcrowd.store import atomic
@@ -59,13 +60,13 @@ def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-se
     return files
 
 
-def _dictionaries(rows: pa.Table) -> Iterator[dict[str, Any]]:
+def _dictionaries(rows: pa.Table) -> Iterator[Row]:
     for batch in rows.to_batches(max_chunksize=_CHUNK):
         for row in batch.to_pylist():
             yield {name: value for name, value in row.items() if value is not None}
 
 
-def _header(end: dict[str, Any], results: Source, format: Format) -> dict[str, Any]:
+def _header(end: Row, results: Source, format: Format) -> dict[str, Any]:
     """What stands above the events."""
     trace = {
         "title": f"{end['workload']} {end['member']}: {end['host']} to {end['remote']}",

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.base.probes import COVERED, UNMEASURED
+from flashcrowd.base.rows import Row
 from flashcrowd.drawing.blocks import Block, Table, Text
 from flashcrowd.report import source, wording
 from flashcrowd.report.source import Source
@@ -100,13 +101,13 @@ def _paths(probes: pa.Table) -> Table:
     return Table(columns, rows, caption, frozenset({0, 1}), folded=True)
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def _verdict(row: Row) -> str:
     if row["probe"] in UNMEASURED:
         return "not measured"
     return "yes" if row["within"] else "no"
 
 
-def _beside(row: Mapping[str, Any]) -> tuple[str, str]:
+def _beside(row: Row) -> tuple[str, str]:
     """What the model says, and what was found, with units."""
     probe = row["probe"]
     if probe.startswith("queue"):

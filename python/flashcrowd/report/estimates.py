@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv as csv_files
 import io
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd.base.rows import Row
 from flashcrowd.report import measures
 from flashcrowd.report.headline import chosen
 from flashcrowd.report.listings import SPREAD
@@ -83,7 +83,7 @@ def _of(observed: Observations) -> Iterator[Measure]:
         yield observed.measure(statistic)
 
 
-def _rows(points: Points, found: list[Measure]) -> Iterator[dict[str, Any]]:
+def _rows(points: Points, found: list[Measure]) -> Iterator[Row]:
     for measure in found:
         for point in points.points:
             mean = measure.at(point)
