@@ -24,6 +24,7 @@ from flashcrowd.clients.settings import (
     own_rules,
     values,
 )
+from flashcrowd.plan.types import Settings as Rules
 
 NAME = "libtorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -209,7 +210,7 @@ def whole_s(span_ns: int | None) -> int:
     return 10**6 if span_ns is None else max(round(span_ns / 1e9), 1)
 
 
-def _timeouts_s(requests: Mapping[str, Any]) -> dict[str, int]:
+def _timeouts_s(requests: Rules) -> dict[str, int]:
     """After how many seconds who owes a block is late; neither rule can be switched off."""
     request = requests.get("request_timeout_ns") or requests["snub_after_ns"]
     return {
@@ -218,17 +219,17 @@ def _timeouts_s(requests: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _tick_ms(rules: Mapping[str, Any]) -> int:
+def _tick_ms(rules: Rules) -> int:
     """`tick_interval`: when quotas are handed out."""
     return max(round(rules["limiter"]["tick_ns"] / 1e6), 1)
 
 
-def connection_speed(connections: Mapping[str, Any]) -> int:
+def connection_speed(connections: Rules) -> int:
     """The setting of this name."""
     return min(connections["opened_per_second"] or _MANY, _MANY)
 
 
-def _reconnect_ns(connections: Mapping[str, Any]) -> int | None:
+def _reconnect_ns(connections: Rules) -> int | None:
     """After what time a neighbour that was lost is tried again; none for never.
 
     libtorrent leaves a neighbour that completes while it is not interested in it, as one whose last
@@ -241,7 +242,7 @@ def _reconnect_ns(connections: Mapping[str, Any]) -> int | None:
     return connections["reconnect_ns"]
 
 
-def _opened_at_once(connections: Mapping[str, Any]) -> int:
+def _opened_at_once(connections: Rules) -> int:
     """`torrent_connect_boost`."""
     if connections["opened_per_second"] is None:
         return _MOST_AT_ONCE
@@ -266,7 +267,7 @@ def _shipped() -> dict[str, str]:
     return asked(json.loads(_core.client_profiles())[NAME])
 
 
-def own(rules: Mapping[str, Any], decided: Mapping[str, str]) -> dict[str, str]:
+def own(rules: Rules, decided: Mapping[str, str]) -> dict[str, str]:
     """What libtorrent does by itself, by key of a profile: it ships as the profile of its name.
 
     Of announces that fail that profile has mainline's rules; libtorrent's are others.
@@ -327,9 +328,7 @@ def header(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("limiter.quota.header", f"{counted} B", f"{_HEADER} B")
 
 
-def rounded(
-    rules: Mapping[str, Any], seconds: Iterable[str], percent: Iterable[str]
-) -> Iterator[Unmet]:
+def rounded(rules: Rules, seconds: Iterable[str], percent: Iterable[str]) -> Iterator[Unmet]:
     """What settings in whole seconds, and in whole percent, cannot say."""
     read = asked(rules)
     found = {name: it for name, it in values(rules).items() if name in read}
@@ -343,7 +342,7 @@ def rounded(
             yield Unmet(name, said, f"{round(100 * value) / 100:g}")
 
 
-def _of_connections(connections: Mapping[str, Any]) -> Iterator[Unmet]:
+def _of_connections(connections: Rules) -> Iterator[Unmet]:
     """What the settings of connections cannot say."""
     again_ns = _reconnect_ns(connections)
     if again_ns is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from flashcrowd.plan.types import Plan, Population
+from flashcrowd.plan.types import Settings as Rules
 
 Upload = int | None
 """An upload limit in bytes per second; None for unlimited, 0 for no upload at all."""
@@ -55,7 +56,7 @@ class Settings:
     profile: str
     upload: Upload
     transport: Transport
-    rules: Mapping[str, Any] = field(repr=False)
+    rules: Rules = field(repr=False)
     answers_utp: bool = True
     data_apart: bool = False
     utp_target_s: float | None = None
@@ -150,7 +151,7 @@ class Settings:
         return self.rules["picker"]["order"] == "sequential"
 
     @property
-    def quota(self) -> Mapping[str, Any] | None:
+    def quota(self) -> Rules | None:
         """The rules of a limiter that hands out quota; None for one that writes in turns."""
         limiter = self.rules["limiter"]
         return limiter["quota"] if limiter.get("sharing") == "quota" else None
@@ -191,9 +192,7 @@ CANNOT_MATTER = {
 }
 """Keys of a profile that cannot matter where real programs play it, with the reason."""
 
-_Rules = Mapping[str, Any]
-
-_UNREAD: tuple[tuple[tuple[str, ...], Callable[[_Rules], bool]], ...] = (
+_UNREAD: tuple[tuple[tuple[str, ...], Callable[[Rules], bool]], ...] = (
     (
         ("choker.rank_rounds", "choker.newcomer_weight"),
         lambda it: "ns2" not in (it["choker"]["leech"], it["choker"]["seed"]),
@@ -254,17 +253,17 @@ _UNREAD: tuple[tuple[tuple[str, ...], Callable[[_Rules], bool]], ...] = (
 """Keys (or their begin, up to a dot) that say nothing beside what other keys of a profile say."""
 
 
-def values(rules: _Rules) -> dict[str, tuple[Any, str]]:
+def values(rules: Rules) -> dict[str, tuple[Any, str]]:
     """What a profile says, key by key: the key in a study, the plan's value, the study's words."""
     return {name: (value, _said(key, value)) for name, key, value in _flat(rules, "")}
 
 
-def in_words(rules: _Rules) -> dict[str, str]:
+def in_words(rules: Rules) -> dict[str, str]:
     """What a profile says, key by key, as a study would say it."""
     return {name: said for name, (_, said) in values(rules).items()}
 
 
-def asked(rules: _Rules) -> dict[str, str]:
+def asked(rules: Rules) -> dict[str, str]:
     """The same, without what says nothing beside the rest, and what cannot matter here."""
     unread = [names for names, is_unread in _UNREAD if is_unread(rules)]
     silent = tuple({*CANNOT_MATTER, *(name for names in unread for name in names)})
@@ -276,7 +275,7 @@ def asked(rules: _Rules) -> dict[str, str]:
     }
 
 
-def _flat(rules: _Rules, before: str) -> Iterator[tuple[str, str, Any]]:
+def _flat(rules: Rules, before: str) -> Iterator[tuple[str, str, Any]]:
     """The name of each key in a study, its name in the plan, and its value there."""
     for key, value in rules.items():
         name = before + key.removesuffix("_ns").removesuffix("_bytes")
@@ -289,8 +288,8 @@ def _flat(rules: _Rules, before: str) -> Iterator[tuple[str, str, Any]]:
             else:
                 yield name, key, value
         elif name == "choker.slots":
-            yield name, key, value["fixed"] if isinstance(value, Mapping) else value
-        elif isinstance(value, Mapping):
+            yield name, key, value["fixed"] if isinstance(value, dict) else value
+        elif isinstance(value, dict):
             yield from _flat(value, f"{name}.")
         elif name not in ("name", "transport"):  # a plan says the latter of each population
             yield name, key, value

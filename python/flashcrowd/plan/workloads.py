@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from flashcrowd.plan import types
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd, Poisson, Rates
@@ -302,7 +302,10 @@ def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[types.Wo
     return [cast("types.Workload", {**made, **it}) for it in _pairs(name, flow, hosts)]
 
 
-def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
+_Pair = TypedDict("_Pair", {"name": str, "from": int, "to": int})
+
+
+def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[_Pair]:
     """Name and ends of each flow: the workload's name, with a number where there are several."""
     source, to = hosts.find(flow.source), hosts.find(flow.to)
     if source is None or to is None:
