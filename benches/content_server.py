@@ -459,9 +459,9 @@ def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, An
         ledger = Ledger(server, plan, 0)
         guests = LoopbackCrowd(server, visits, contents, ledger)
         server.visitors = guests.visitors
-        found = played(guests, ledger, plan["stop"]["horizon_ns"] / 1e9, lambda progress: None)
+        found = played(guests, ledger, plan["stop"], lambda progress: None)
     tables = {name: pa.Table.from_pylist(rows) for name, rows in found["tables"].items()}
-    return tables, found["pace"]
+    return tables, {**found["pace"]}
 
 
 def crowd(*words: str) -> None:

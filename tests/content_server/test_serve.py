@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,7 +265,7 @@ def test_a_browser_finds_the_server_at_addresses_that_it_has() -> None:
 
 def test_the_line_of_what_goes_on() -> None:
     keys = "connections clients files answers turned_away sent_bytes served_bytes read_bytes"
-    before = dict.fromkeys([*keys.split(), "queued_reads", "disk_errors", "memory_bytes"], 0)
+    before: Any = dict.fromkeys([*keys.split(), "queued_reads", "disk_errors", "memory_bytes"], 0)
     assert "miss ratio -" in line(before, before, 1.0)
     now = before | {"clients": 3, "files": 1, "connections": 4, "queued_reads": 2}
     now |= {"sent_bytes": 2_500_000, "served_bytes": 2_000_000, "read_bytes": 500_000}

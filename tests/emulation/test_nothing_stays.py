@@ -38,6 +38,7 @@ import flashcrowd
 from flashcrowd.drawing.blocks import Text
 from flashcrowd.emulation import launch, stack
 from flashcrowd.emulation.launch import LabHandle
+from flashcrowd.emulation.messages import Said
 from flashcrowd.engines import emulation
 from flashcrowd.report import emulated
 from flashcrowd.store import open as open_results
@@ -130,7 +131,7 @@ def test_nothing_is_left_after_an_exception_in_the_engine(
     begun: list[int] = []
     attend = launch._attend
 
-    def look(process: Any, asked: Mapping[str, Any], handle: LabHandle) -> dict[str, Any]:
+    def look(process: Any, asked: Mapping[str, Any], handle: LabHandle) -> Said:
         if asked["probe"]:
             return attend(process, asked, handle)
         process.stdin.write(json.dumps(asked).encode() + b"\n")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.clients.host_sandbox import HostSandbox
+from flashcrowd.content_server.snapshot import pace
 from flashcrowd.emulation.origin import Origin
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.study import Study
@@ -184,8 +185,7 @@ def test_a_disk_that_failed_or_lost_its_pace_makes_it_invalid(tmp_path: Path) ->
     assert origin._ledger is not None
     assert origin._ledger._last is not None
     origin._ledger._last["disk_errors"] = 3
-    lost = {"void": True, "lateness_max_s": 0.7, "lost_s": 0.2}
-    origin._ledger._last["trial_disk"] |= lost
+    pace(origin._ledger._last).update({"void": True, "lateness_max_s": 0.7, "lost_s": 0.2})
     assert origin.violations() == [
         "origin origin: the trial disk was up to 0.700 s late and lost 0.200 s",
         "origin origin: 3 reads of the files failed",

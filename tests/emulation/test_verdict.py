@@ -15,10 +15,10 @@ from flashcrowd.study import Study
 SECOND = {"late_p99_s": 1e-4, "oversleep_p99_s": 1e-3, "busy": 0.1}
 
 
-def report(bad: int, seconds: int = 100, **second: float) -> dict[str, Any]:
+def report(bad: int, seconds: int = 100, **second: float) -> Any:
     """A lab's report in which so many seconds are other ones."""
     rows = [SECOND | second] * bad + [SECOND] * (seconds - bad)
-    return {"seconds": rows, "interface_drops": 0, "refused_writes": 0}
+    return {"seconds": rows, "interface_drops": 0, "refused_writes": 0, "carrier": None}
 
 
 @pytest.mark.parametrize(

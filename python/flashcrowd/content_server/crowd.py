@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.content_server.chunks import Wrong
 from flashcrowd.content_server.ledger import Ledger
+from flashcrowd.content_server.snapshot import PaceReport
 from flashcrowd.content_server.visit import Visit
 from flashcrowd.content_server.visitor import Visitor
 from flashcrowd.http.multipart import Malformed
@@ -17,6 +17,16 @@ TICK_S = 0.004
 """Lines are read so often: T3 carries 15 packets in it."""
 READ = 1 << 18
 """Bytes that are read of a socket at once, at most."""
+
+
+class LinesPace(PaceReport):
+    """How well the disk and the lines were played.
+
+    Attributes:
+        lines_lost: the part of what they carry for which lines were read too late.
+    """
+
+    lines_lost: float
 
 
 class Crowd:
@@ -126,7 +136,7 @@ class Crowd:
             visitor.broke_off = True
         return goes_on
 
-    def pace(self) -> dict[str, Any]:
+    def pace(self) -> LinesPace:
         """How well the disk and the lines were played."""
         carried = sum(it.answer.received for it in self.visitors)
         lost = sum(it.lost for it in self.visitors)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Literal, Protocol
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.content_server.answer import Answer
+from flashcrowd.content_server.snapshot import PaceReport, Snapshot, pace, snapshot
 from flashcrowd.content_server.visit import Visit
 from flashcrowd.plan.parts import workload
-from flashcrowd.plan.types import OriginWorkload, Plan
+from flashcrowd.plan.types import OriginWorkload, Plan, Sampled
 
 SERIES = ("origin-rate", "disk-rate", "disk-queue", "disk-waiting", "origin-clients")
 """Time series of a content server; see the table `series`."""
-_BYTES = {"origin-rate": "served_bytes", "disk-rate": "read_bytes"}
-_LEVELS = {"disk-queue": "queued_reads", "disk-waiting": "waiting"}
+_BYTES: dict[Sampled, Literal["served_bytes", "read_bytes"]] = {
+    "origin-rate": "served_bytes",
+    "disk-rate": "read_bytes",
+}
+_LEVELS: dict[Sampled, Literal["queued_reads", "waiting"]] = {
+    "disk-queue": "queued_reads",
+    "disk-waiting": "waiting",
+}
 
 
 class Guest(Protocol):
@@ -44,16 +50,16 @@ class Ledger:
         self._origin = workload(plan, index, OriginWorkload)
         self._host = plan["network"]["hosts"][self._origin["host"]]["name"]
         self._window_s = window_s(plan)
-        self._edges: list[tuple[float, dict[str, Any]]] = []
+        self._edges: list[tuple[float, Snapshot]] = []
         self._series: list[Row] = []
         self._before = dict.fromkeys(_BYTES.values(), 0)
-        self._looks: list[tuple[float, str, float]] = [
+        self._looks: list[tuple[float, Sampled, float]] = [
             (it["every_ns"] / 1e9, it["what"], it["every_ns"] / 1e9)
             for it in plan["measures"]["series"]
             if it["what"] in SERIES
         ]
         heapq.heapify(self._looks)
-        self._last: dict[str, Any] | None = None
+        self._last: Snapshot | None = None
 
     @property
     def name(self) -> str:
@@ -69,11 +75,11 @@ class Ledger:
     def look(self, now_s: float, online: int) -> None:
         """Take what is to be known at instants that have passed; `online` clients are here."""
         while len(self._edges) < 2 and now_s >= self._window_s[len(self._edges)]:
-            self._edges.append((now_s, self._snapshot()))
+            self._edges.append((now_s, snapshot(self._server)))
         while self._looks and self._looks[0][0] <= now_s:
             at, what, every = heapq.heappop(self._looks)
             heapq.heappush(self._looks, (at + every, what, every))
-            found = self._snapshot()
+            found = snapshot(self._server)
             if (key := _BYTES.get(what)) is not None:
                 value = (found[key] - self._before[key]) * 8 / every
                 self._before[key] = found[key]
@@ -86,18 +92,18 @@ class Ledger:
         """The run is over: what the server does from here on is no part of it."""
         if self._last is None:
             self.look(now_s, online)
-            self._last = self._snapshot()
+            self._last = snapshot(self._server)
             while len(self._edges) < 2:
                 self._edges.append((now_s, self._last))
 
     @property
     def disk_errors(self) -> int:
         """Reads of files that failed."""
-        return (self._last or self._snapshot())["disk_errors"]
+        return (self._last or snapshot(self._server))["disk_errors"]
 
-    def pace(self) -> dict[str, Any]:
-        """How well its disk kept its pace, see `PaceReport` of the crate flashcrowd-server."""
-        return (self._last or self._snapshot())["trial_disk"]
+    def pace(self) -> PaceReport:
+        """How well its disk kept its pace."""
+        return pace(self._last or snapshot(self._server))
 
     def tables(self, guests: Sequence[Guest]) -> Rows:
         """Rows of the tables `downloads`, `origins` and `series`, after `close`.
@@ -119,7 +125,7 @@ class Ledger:
         read = after["read_bytes"] - before["read_bytes"]
         residence = after["residence_s"] - before["residence_s"]
         disk = {
-            key: after["trial_disk"][key] - before["trial_disk"][key]
+            key: pace(after)[key] - pace(before)[key]
             for key in ("busy_s", "positioned_reads", "cost")
         }
         span = to_s - from_s
@@ -143,9 +149,6 @@ class Ledger:
             "miss_ratio": read / sent if sent else None,
         }
         return {"downloads": downloads, "origins": [row], "series": self._series}
-
-    def _snapshot(self) -> dict[str, Any]:
-        return json.loads(self._server.snapshot())
 
 
 def window_s(plan: Plan) -> tuple[float, float]:

@@ -18,14 +18,15 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from flashcrowd import _core
 from flashcrowd.base.errors import why
+from flashcrowd.base.rows import Rows
 from flashcrowd.content_server import undelivered
-from flashcrowd.content_server.crowd import Crowd
+from flashcrowd.content_server.crowd import Crowd, LinesPace
 from flashcrowd.content_server.ledger import Ledger
-from flashcrowd.content_server.processor import Processor
+from flashcrowd.content_server.processor import Cost, Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
@@ -58,7 +59,18 @@ def main() -> int:
         return 1
 
 
-def run(plan_json: str, seed: int) -> dict[str, Any]:
+class Pace(LinesPace, Cost):
+    """How well disk and lines were played, and what that cost."""
+
+
+class Answer(TypedDict):
+    """What one run gave."""
+
+    tables: Rows
+    pace: Pace
+
+
+def run(plan_json: str, seed: int) -> Answer:
     """One run: `tables`, lists of rows by name, and its `pace`.
 
     Raises:
@@ -99,7 +111,7 @@ def played(
     ledger: Ledger,
     stop: Stop,
     tell: Callable[[float], None],
-) -> dict[str, Any]:
+) -> Answer:
     """Let a crowd come and go: `tables`, lists of rows by name, and its `pace`.
 
     Args:
@@ -119,7 +131,7 @@ def played(
     finally:
         gc.enable()
         gc.unfreeze()
-    pace = {**crowd.pace(), **cost}
+    pace: Pace = {**crowd.pace(), **cost}
     lost = undelivered.of_clients(ledger.name, crowd.visitors, crowd.end_s, outcome)
     outcome, reason = _core.with_undelivered(outcome, reason, list(lost))
     if wrong := list(violations(pace)):
@@ -145,7 +157,7 @@ def played(
     return {"tables": tables, "pace": pace}
 
 
-def violations(pace: Mapping[str, Any]) -> list[str]:
+def violations(pace: Pace) -> list[str]:
     """Why a run is no measurement of what the plan says; empty if it is one."""
     wrong = [it for it in (lost_pace(pace),) if it]
     if pace["lines_lost"] > MOST_LOST:

@@ -6,10 +6,19 @@ import os
 import resource
 import time
 from pathlib import Path
+from typing import TypedDict
 
 _STAT = Path("/proc/stat")
 _STOLEN = 7
 """The place of the time in which a virtual machine was not run, among the times of a processor."""
+
+
+class Cost(TypedDict):
+    """What a run costs: `processor_s` of this process, `stolen` of all processors' time a part."""
+
+    wall_s: float
+    processor_s: float
+    stolen: float
 
 
 class Processor:
@@ -20,8 +29,8 @@ class Processor:
         self._own = _own()
         self._all, self._stolen = _machine()
 
-    def since(self) -> dict[str, float]:
-        """`wall_s`, `processor_s` of this process, and `stolen`: a part of all processors' time."""
+    def since(self) -> Cost:
+        """What it was since it began to count."""
         all_s, stolen = _machine()
         span = all_s - self._all
         return {

@@ -19,6 +19,7 @@ from flashcrowd.base import terminal
 from flashcrowd.base.amounts import counted, scaled
 from flashcrowd.base.signals import ask, handled
 from flashcrowd.base.stopping import attend
+from flashcrowd.content_server.snapshot import PaceReport, Snapshot, snapshot
 
 LOG_EVERY = 60.0
 """Seconds between two lines where there is no terminal, if nothing else is asked for."""
@@ -161,7 +162,7 @@ def run(
     """
     live = sys.stderr.isatty()
     every = interval if interval is not None else (1.0 if live else LOG_EVERY)
-    before = _snapshot(server)
+    before = snapshot(server)
     then = time.monotonic()
     hung_up = False
 
@@ -193,12 +194,12 @@ def run(
         now = time.monotonic()
         if not every or now < then + every:
             return
-        snapshot = _snapshot(server)
+        found = snapshot(server)
         if live:
-            terminal.rewrite(sys.stderr, line(before, snapshot, now - then))
-        elif interval is not None or snapshot["sent_bytes"] > before["sent_bytes"]:
-            print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
-        before, then = snapshot, now
+            terminal.rewrite(sys.stderr, line(before, found, now - then))
+        elif interval is not None or found["sent_bytes"] > before["sent_bytes"]:
+            print(line(before, found, now - then), file=sys.stderr, flush=True)
+        before, then = found, now
 
     with at_last(drain) as resort, handled(HANGUP, hang_up):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
@@ -211,7 +212,7 @@ def _tell_the_end(server: _core.ContentServer, live: bool) -> None:
     if live:
         terminal.rewrite(sys.stderr, "")
     whole = json.loads(server.result())
-    last = _snapshot(server)
+    last = snapshot(server)
     text = f"Ended: {counted(last['answers'], 'answer')}, {scaled(last['sent_bytes'], 'B')} sent"
     text += f", {scaled(last['read_bytes'], 'B')} read."
     if not whole:
@@ -223,7 +224,7 @@ def _tell_the_end(server: _core.ContentServer, live: bool) -> None:
         print(kept_pace(pace), file=sys.stderr, flush=True)
 
 
-def kept_pace(pace: dict[str, Any]) -> str:
+def kept_pace(pace: PaceReport) -> str:
     """How a disk for trials has kept its pace, in one line."""
     text = (
         f"Trial disk: busy for {pace['busy_s']:.1f} s, {counted(pace['reads'], 'read')}, "
@@ -235,7 +236,7 @@ def kept_pace(pace: dict[str, Any]) -> str:
     return f"{text}."
 
 
-def line(before: dict[str, Any], now: dict[str, Any], span: float) -> str:
+def line(before: Snapshot, now: Snapshot, span: float) -> str:
     """What went on between two snapshots, in one line."""
     sent = now["sent_bytes"] - before["sent_bytes"]
     served = now["served_bytes"] - before["served_bytes"]
@@ -251,7 +252,3 @@ def line(before: dict[str, Any], now: dict[str, Any], span: float) -> str:
     errors = now["disk_errors"] - before["disk_errors"]
     text += f"  turned away {turned}" if turned else ""
     return text + (f"  DISK ERRORS {errors}" if errors else "")
-
-
-def _snapshot(server: _core.ContentServer) -> dict[str, Any]:
-    return json.loads(server.snapshot())

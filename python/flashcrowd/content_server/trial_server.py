@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.content_server.snapshot import PaceReport
 from flashcrowd.plan.types import OriginWorkload
 
 
@@ -60,11 +61,11 @@ def settings(origin: OriginWorkload, folder: Path, sockets: Mapping[str, Any]) -
     }
 
 
-def lost_pace(pace: Mapping[str, Any]) -> str:
+def lost_pace(pace: PaceReport) -> str:
     """What a trial disk did that it must not, in words; empty if it kept its pace.
 
     Args:
-        pace: its report, see `PaceReport` of the crate flashcrowd-server.
+        pace: its report, see `PaceReport`.
     """
     if not pace["void"]:
         return ""

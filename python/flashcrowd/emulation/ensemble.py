@@ -15,16 +15,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Literal, cast
 
 from flashcrowd import _core
 from flashcrowd.base.errors import Cancelled, EngineError
+from flashcrowd.base.rows import Rows
 from flashcrowd.emulation import joined, self_test
 from flashcrowd.emulation.card import card, differing
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.lab import MEET_S
 from flashcrowd.emulation.launch import LAB, LabHandle, end_of, last_lines, messages, started
 from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
+from flashcrowd.emulation.messages import Order, Said
 from flashcrowd.emulation.node_assignment import SILENCE_S
 from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
@@ -66,7 +68,7 @@ def divided(plan: Plan, nodes: int) -> tuple[str, float]:
 
 def in_labs(
     plan_json: str, seed: int, handle: LabHandle, members: Sequence[str], probe: bool = False
-) -> Mapping[str, list[dict[str, Any]]]:
+) -> Rows:
     """One run's tables, as `launch.in_lab` gives them, by this node and others.
 
     Args:
@@ -92,8 +94,6 @@ def in_labs(
                 "give all nodes addresses of one network"
             )
         run = secrets.randbits(63)
-        order = {"plan": json.dumps(plan), "seed": seed, "probe": probe, "attachment": None}
-        share = {"division": division, "run": run}
         folder = stack.enter_context(scratch())
         errors = stack.enter_context(tempfile.TemporaryFile())
         stack.enter_context(polling())
@@ -106,8 +106,20 @@ def in_labs(
             ends = other.fileno(), other.fileno()
             nodes.append(_Node(member, *ends, other.getpeername()[0], lambda: _LOST))
         for number, node in enumerate(nodes):
-            theirs = {**share, "node": number, "address": node.address}
-            node.say({**order, "folder": None if number else str(folder), "share": theirs})
+            order: Order = {
+                "plan": json.dumps(plan),
+                "seed": seed,
+                "probe": probe,
+                "folder": None if number else str(folder),
+                "attachment": None,
+                "share": {
+                    "division": division,
+                    "run": run,
+                    "node": number,
+                    "address": node.address,
+                },
+            }
+            node.say(order)
         played = self_test.probe_plan(plan, json.loads(division)["hosts"]) if probe else plan
         ensemble = _Ensemble(nodes, handle, Judge(played, len(nodes)), probe)
         try:
@@ -201,7 +213,7 @@ class _Node:
         except OSError as error:
             raise EngineError(f"{self.name}: {self._why(error)}") from None
 
-    def hear(self) -> list[dict[str, Any]]:
+    def hear(self) -> list[Said]:
         """What it has said.
 
         Raises:
@@ -265,13 +277,13 @@ class _Ensemble:
         for node, (offset_ns, _, _) in zip(self._nodes, tuned, strict=True):
             node.say({"begin_ns": self._begin_ns - offset_ns})
 
-    def play(self) -> list[dict[str, Any]]:
+    def play(self) -> list[Rows]:
         """Attend to the run until it is over; the tables of each node."""
         judge, ended = self._judge, False
         beat = time.monotonic()
         for node in self._nodes:
             node.heard = beat + LEAD_S
-        tables: dict[int, dict[str, Any]] = {}
+        tables: dict[int, Rows] = {}
         while len(tables) < len(self._nodes):
             for number, said in self._messages():
                 if "tables" in said:
@@ -298,20 +310,20 @@ class _Ensemble:
                     node.say({"missing": judge.missing(number)})
         return [tables[number] for number in range(len(self._nodes))]
 
-    def _answers(self, key: str) -> list[Any]:
+    def _answers(self, key: Literal["ready", "tuned"]) -> list[Any]:
         """What all say about something, by node."""
         found: dict[int, Any] = {}
         end = time.monotonic() + MEET_S
         while len(found) < len(self._nodes):
             for number, said in self._messages():
                 if key in said:
-                    found[number] = said[key]
+                    found[number] = cast("Mapping[str, Any]", said)[key]
             if time.monotonic() > end:
                 late = [it.name for number, it in enumerate(self._nodes) if number not in found]
                 raise EngineError(f"{late[0]}: not ready within {MEET_S:g} s")
         return [found[number] for number in range(len(self._nodes))]
 
-    def _messages(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _messages(self) -> Iterator[tuple[int, Said]]:
         """What nodes say within a moment, and which."""
         if self._handle.cancelled:
             raise Cancelled

@@ -20,19 +20,19 @@ import os
 import resource
 import select
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.base import signals
 from flashcrowd.base.errors import why
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS, LABS
+from flashcrowd.emulation.messages import Order, Report, Said
 from flashcrowd.emulation.node_assignment import Conductor, NodeAssignment
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
@@ -58,11 +58,11 @@ def main() -> int:
     order = sys.stdin.buffer.readline()
     if not order:
         return 1
-    asked = json.loads(order)
+    asked: Order = json.loads(order)
     try:
-        share = NodeAssignment.of(asked["share"]) if asked.get("share") else None
+        share = NodeAssignment.of(asked["share"]) if "share" in asked else None
     except OSError as error:
-        address = asked["share"]["address"]
+        address = asked["share"]["address"] if "share" in asked else ""
         _say({"failed": f"no socket at {address}: {error.strerror or error}"})
         return 1
     try:
@@ -91,7 +91,7 @@ def isolate() -> None:
         _core.set_apart()
 
 
-def _first(asked: Mapping[str, Any], share: NodeAssignment | None) -> int:
+def _first(asked: Order, share: NodeAssignment | None) -> int:
     """The first process of the namespace: all others end with it."""
     try:
         _core.die_with_parent()
@@ -129,7 +129,7 @@ def run(
     folder: Path,
     way: Attachment,
     share: NodeAssignment | None = None,
-) -> dict[str, Any]:
+) -> Rows:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
     Beside tables there are rows of `LABS`, and of `PACES` if there are content servers.
@@ -178,7 +178,7 @@ def probe(
     folder: Path,
     way: Attachment,
     share: NodeAssignment | None = None,
-) -> dict[str, Any]:
+) -> Rows:
     """What the self-test finds on a plan's network, as the table `probes`.
 
     Rows of `late` say what of its own punctuality it missed, and how long it stalled.
@@ -216,7 +216,7 @@ class Played:
     outcome: str
     reason: str
     end_s: float
-    report: dict[str, Any]
+    report: Report
 
 
 def perform(
@@ -288,7 +288,7 @@ def _met(lab: _core.Lab, share: NodeAssignment, conductor: Conductor) -> int:
     return said["begin_ns"]
 
 
-def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def punctuality(report: Report) -> list[Row]:
     """The rows of the table `emulation`."""
     rows = [dict(second, unmodelled_drops=0) for second in report["seconds"]]
     if rows:
@@ -302,19 +302,19 @@ def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def late(plan: Plan, report: Mapping[str, Any], tables: Mapping[str, Any]) -> list[str]:
+def late(plan: Plan, report: Report, tables: Rows) -> list[str]:
     """What of its punctuality a run missed, in words."""
     return violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
 
 
-def least_rtt_s(plan: Plan, tables: Mapping[str, Any]) -> float:
+def least_rtt_s(plan: Plan, tables: Rows) -> float:
     """The least round-trip time that was measured, or that a crowd's paths have; 0 if unknown."""
     pings = [row["rtt_s"] for row in tables["pings"] if row["rtt_s"] is not None]
     flows = [row["min_rtt_s"] for row in tables["transfers"] if row["min_rtt_s"] is not None]
     return min([*pings, *flows, *self_test.crowd_rtts_s(plan)], default=0.0)
 
 
-def _say(message: Mapping[str, Any]) -> None:
+def _say(message: Said) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

@@ -17,6 +17,7 @@ from flashcrowd.base.errors import Cancelled, EngineError, shown_line
 from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation import taps
 from flashcrowd.emulation.idle_poll import polling
+from flashcrowd.emulation.messages import Answer, Order, Said
 from flashcrowd.emulation.scratch import scratch
 
 LAB = "flashcrowd.emulation.lab"
@@ -72,12 +73,18 @@ def in_lab(
         EngineError: the run failed; the message says why, in the lab's words.
     """
     with scratch() as folder, polling():
-        asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
-        asked |= {"attachment": attachment, "processor": processor}
+        asked: Order = {
+            "plan": plan_json,
+            "seed": seed,
+            "probe": probe,
+            "folder": str(folder),
+            "attachment": attachment,
+            "processor": processor,
+        }
         return {**in_process(LAB, asked, handle)["tables"], **taps.kept(folder)}
 
 
-def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> dict[str, Any]:
+def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> Answer:
     """What a process of its own answers at last, which has `tables`.
 
     Args:
@@ -91,12 +98,12 @@ def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> dict
         EngineError: it failed; the message says why, in its words.
     """
     with tempfile.TemporaryFile() as errors, started(module, errors) as process:
-        answer = _attend(process, asked, handle)
-        if "tables" in answer:
+        said = _attend(process, asked, handle)
+        if "tables" in said:
             process.kill()  # it has said all
-            return answer
+            return {"tables": said["tables"], "pace": said.get("pace", {})}
         ended = end_of(process)
-        why = answer.get("failed") or f"the process of the run ({module}) {ended}"
+        why = said.get("failed") or f"the process of the run ({module}) {ended}"
         raise EngineError("\n  ".join([why.strip(), *last_lines(errors)]))
 
 
@@ -126,7 +133,7 @@ def end_of(process: subprocess.Popen[bytes]) -> str:
         return "closed its output, did not end, and was killed"
 
 
-def messages(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
+def messages(data: bytes) -> tuple[list[Said], bytes]:
     """The messages of a lab in what it has written, and the rest behind the last of them.
 
     What a library prints there, or a process leaves that dies in the middle of a line, is none.
@@ -148,16 +155,14 @@ def last_lines(errors: IO[bytes]) -> list[str]:
     return [shown_line(line) for line in said[-_LAST_LINES:]] if said != [""] else []
 
 
-def _attend(
-    process: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle
-) -> dict[str, Any]:
+def _attend(process: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle) -> Said:
     """What the process says at last."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()
-    last: dict[str, Any] = {}
+    last: Said = {}
     rest = b""
     with selectors.DefaultSelector() as selector, process.stdin, process.stdout:
         selector.register(process.stdout, selectors.EVENT_READ)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd.emulation.messages import Share
 from flashcrowd.emulation.standing import Standing
 
 SILENCE_S = 10.0
@@ -42,7 +43,7 @@ class NodeAssignment:
         return [host for host, node in enumerate(nodes) if node == self.node]
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any]) -> NodeAssignment:
+    def of(cls, asked: Share) -> NodeAssignment:
         """The share that an order asks for, with a socket at its address.
 
         Raises:

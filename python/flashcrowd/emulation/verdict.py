@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from flashcrowd.emulation.messages import Report
 
 LATE_S = 0.001
 """99 of 100 packets are delivered within this time of when they were due, second by second …"""
@@ -19,7 +18,7 @@ OVERSLEEP_S = 0.01
 """99 of 100 sleeps of a thread at the programs' priority end so soon after they should."""
 
 
-def violations(report: Mapping[str, Any], least_rtt_s: float, packet_s: float) -> list[str]:
+def violations(report: Report, least_rtt_s: float, packet_s: float) -> list[str]:
     """What a run's report exceeds, in words; nothing if it is valid.
 
     Args:
@@ -50,7 +49,7 @@ def violations(report: Mapping[str, Any], least_rtt_s: float, packet_s: float) -
         found.append(f"{report['interface_drops']} packets were not taken in from their hosts")
     if report["refused_writes"]:
         found.append(f"{report['refused_writes']} packets were refused by their hosts")
-    carrier = report.get("carrier")
+    carrier = report["carrier"]
     if carrier:
         away = carrier["lost"] + carrier["refused"]
         if away:

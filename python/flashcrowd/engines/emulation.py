@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.base.need import Need
 from flashcrowd.base.probes import UNMEASURED
+from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import busiest, share, side_by_side, steered, waiting_hosts
@@ -35,7 +36,7 @@ from flashcrowd.plan.types import OriginWorkload
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_Found = tuple[list[dict[str, Any]], list[str]]
+_Found = tuple[list[Row], list[str]]
 """Of a self-test: rows of the table `probes`, and in words how late this machine was meanwhile."""
 RETEST_S = 60.0
 """A network that was measured this long ago is measured again after the last run."""
@@ -67,7 +68,7 @@ class Emulator:
         self._tested: dict[str, _Tested] = {}
         self._counting = threading.Lock()
         self._programs: set[str] = set()
-        self._paces: list[dict[str, Any]] = []
+        self._paces: list[Row] = []
         self._labs = Counter[tuple[tuple[str, Any], ...]]()
         self._agreed: frozenset[str] | None = None
 
@@ -265,7 +266,7 @@ class _Tested:
     testing: threading.Lock = field(default_factory=threading.Lock)
 
 
-def _failed(why: str) -> dict[str, list[dict[str, Any]]]:
+def _failed(why: str) -> Rows:
     """The tables of a run whose lab crashed."""
     from flashcrowd.store.schema import ENGINE_TABLES
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
 from flashcrowd.base.need import Need
+from flashcrowd.base.rows import Row
 from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Cancelled, refusal
@@ -49,7 +50,7 @@ class Loopback:
         self.repeat_invalid = 0
         self._turns = threading.Semaphore(AT_ONCE)
         self._lock = threading.Lock()
-        self._paces: list[dict[str, Any]] = []
+        self._paces: list[Row] = []
 
     def handle(self) -> LabHandle:
         """A handle on one run."""
