@@ -68,7 +68,8 @@ class Promptness:
     def _look(self, now_s: float) -> None:
         """Write down how it was since the last time."""
         wanted_ns, span_s = dict(_wanted_ns()), now_s - self._then_s
-        grown = (total - self._wanted_ns.get(it, total) for it, total in wanted_ns.items())
+        # A thread that is new has wanted all of it since the last time.
+        grown = (total - self._wanted_ns.get(it, 0) for it, total in wanted_ns.items())
         most = max(grown, default=0) / 1e9
         # A second that took longer, since the thread was late, is several.
         for _ in range(round(span_s / EVERY_S)):
