@@ -510,3 +510,16 @@ def test_a_file_that_is_here_goes_before_the_study_of_its_name(
     for name in ("backbone.toml", "mine/backbone.toml", "studies/none.toml", "studies/backbone"):
         assert status("check", name) == 2
         assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["after exactly", "after-exactly"])
+def test_a_kind_of_table_is_explained_where_it_may_stand(words: str, capsys: Any):
+    assert status("explain", *words.split()) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("after-exactly (a kind of workloads.NAME.populations.NAME.departure)\n")
+    assert "  keys     stay: That time." in out
+
+
+def test_a_measure_is_explained_in_any_case(capsys: Any):
+    assert status("explain", "UTILISATION") == 0
+    assert capsys.readouterr().out.startswith("utilisation (a measure)\n")

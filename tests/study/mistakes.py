@@ -137,6 +137,7 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "instants that do not match": (f"{_LEECHERS}.arrivals", {"kind": "times", "at": ["1 s"]}),
     "arrivals without a gap": (f"{_LEECHERS}.arrivals", "poisson"),
     "departure without unit": (f"{_LEECHERS}.departure", "after 5"),
+    "departure in other words": (f"{_LEECHERS}.departure", "exactly 60 s"),
     "replacement of who stays": (f"{_LEECHERS}.replace", True),
     "tracker on many hosts": ("workloads.swarm.tracker", "leechers"),
     "unknown host": ("workloads.bulk.from", "sed"),

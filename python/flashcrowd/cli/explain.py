@@ -15,7 +15,7 @@ from flashcrowd.base.units import UnitError
 from flashcrowd.scenario import paths
 from flashcrowd.study.catalogue import KINDS, Kind, kind_of
 from flashcrowd.study.counterparts import counterparts
-from flashcrowd.study.explain import Key, find, suggestions, written
+from flashcrowd.study.explain import Key, every_key, find, suggestions, written
 from flashcrowd.study.search import search
 
 MOST = 12
@@ -57,7 +57,7 @@ def explain(
     parts = [*_of_key(asked), *_of_names(asked), *_of_measures(asked), *_of_clients(asked)]
     parts += _of_states(asked)
     if not parts and (len(paths.parse(asked) or []) < 2 or words):
-        parts = _searched(asked)
+        parts = _of_kinds(asked) or _searched(asked)
     if not parts:
         print(_not_found(asked), file=sys.stderr)
         return 2
@@ -130,7 +130,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
 def _of_measures(text: str) -> list[str]:
     """What a measure is, as a report names it."""
     try:
-        named = metrics.parse(text)
+        named = metrics.parse(text.lower())
     except UnitError:
         return []
     found = named.metric
@@ -170,8 +170,25 @@ def _of_states(text: str) -> list[str]:
     """What `flashcrowd autolimit` means by a phase or a reason."""
     phases: dict[str, list[tuple[str, str]]] = {}
     for phase, reason, meaning in states.called(text):
-        phases.setdefault(phase, []).append((reason, meaning))
+        phases.setdefault(phase, []).append((f"{reason} ", meaning))
     return [_rows(f"{phase} (a state of autolimit)", rows) for phase, rows in phases.items()]
+
+
+def _of_kinds(name: str) -> list[str]:
+    """What a table of this kind is, at each place where one may stand, and its keys."""
+    word, parts = "-".join(name.lower().split()), dict[str, None]()
+    if _of_names(word):
+        return []
+    for tag in every_key():
+        if tag.is_tag and tag.info.default == word:
+            others = (it for it in tag.table.model_fields if it != tag.name)
+            keys = [Key((it,), tag.table, it) for it in others]
+            rows = [
+                ("meaning", tag.about),
+                *_labelled("keys", (f"{it.text}: {it.meaning}" for it in keys)),
+            ]
+            parts[_rows(f"{word} (a kind of {'.'.join(tag.path[:-1])})", rows)] = None
+    return [*parts]
 
 
 def _searched(words: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field
 
-from flashcrowd.base.units import Share, Size, Span
+from flashcrowd.base.units import Share, Size, Span, UnitError
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.fields import (
@@ -46,7 +47,7 @@ class After(Table):
 
 
 class AfterExactly(Table):
-    """Leaves a given time after it has the file, as a client with a seeding time does."""
+    """Leaves a given time after it has the file, as in "after exactly 60 s"."""
 
     said: ClassVar[str] = "leave {stay} after completion"
     kind: Literal["after-exactly"] = "after-exactly"
@@ -103,16 +104,24 @@ class _SessionFile(Table):
     """A CSV file, its path relative to the study."""
 
 
+_FORMS = ("at-once", "never", "all-done", "after 10 min", "after exactly 60 s", "after 50 %")
+
+
 def _after(given: Any) -> Any:
     """The tables of texts such as "after 10 min", "after exactly 60 s" and "after 50 %"."""
-    words = given.split(maxsplit=1) if isinstance(given, str) else []
-    if len(words) != 2 or words[0] != "after":
+    if not isinstance(given, str) or given in DEPARTURES:
         return given
-    if (exactly := words[1].removeprefix("exactly ")) != words[1]:
-        return {"kind": "after-exactly", "stay": exactly.strip()}
-    if words[1].endswith("%"):
-        return {"kind": "after-share", "share": words[1]}
-    return {"kind": "after", "mean": words[1]}
+    after, _, rest = given.partition(" ")
+    exactly = rest.strip().removeprefix("exactly ").strip()
+    if after != "after" or not exactly[:1].isdigit():
+        if not any(map(str.isdigit, given)):
+            return given
+        raise UnitError(f"one of {', '.join(map(json.dumps, _FORMS))}")
+    if exactly != rest.strip():
+        return {"kind": "after-exactly", "stay": exactly}
+    if exactly.endswith("%"):
+        return {"kind": "after-share", "share": exactly}
+    return {"kind": "after", "mean": exactly}
 
 
 Departure = Annotated[
