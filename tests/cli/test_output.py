@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from flashcrowd.base.need import Need
+from flashcrowd.base.reasons import alike
 from flashcrowd.cli import main
 from flashcrowd.cli.run import _warn
 from flashcrowd.scenario.check import TOO_BIG
@@ -223,11 +224,31 @@ def test_runs_that_are_invalid_for_one_reason_are_one_warning(
     assert _warn(results, "emulation")  # type: ignore[arg-type]
     first, second, remedy = capsys.readouterr().err.splitlines()
     assert first == (
-        f"warning: 12 of 14 emulation runs are invalid: {reasons[0]}, or the like "
-        "(run 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)"
+        "warning: 12 of 14 emulation runs are invalid: late in 3 to 7 of 60 to 61 seconds "
+        "(at most 2.5 to 9 ms) (run 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)"
     )
     assert second == "warning: 1 of 14 emulation runs failed: no port (run 12)"
     assert "--jobs" in remedy
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (
+            [f"swarm update: {n} of 30 leechers complete" for n in (9, 0, 19, 23, 0)],
+            "swarm update: 0 to 23 of 30 leechers complete",
+        ),
+        (["after 998 s.", "after 1\u202f364.5 s."], "after 998 to 1\u202f364.5 s."),
+        (["peer-9 left", "peer-12 left"], "peer-9 left, or the like"),
+        (["no answer of 10.0.0.1:80", "no answer of 10.0.0.2:80"],
+         "no answer of 10.0.0.1:80, or the like"),
+        (["port 80"], "port 80"),
+    ],
+)  # fmt: skip
+def test_reasons_that_differ_in_amounts_alone_have_their_range(
+    reasons: list[str], said: str
+) -> None:
+    assert alike(reasons) == [(said, len(reasons))]
 
 
 def test_a_missing_key_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
