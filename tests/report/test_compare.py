@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,18 @@ def test_terminal_and_page_say_the_same(two: list[Side], built: Page, tmp_path: 
     assert (tmp_path / "figures" / "completion-1.svg").exists()
     assert (tmp_path / "figures" / "durations-1.svg").exists()
     assert saved == page.html(built)
+
+
+def test_a_terminal_names_the_first_settings_that_differ(two: list[Side]) -> None:
+    found = compare_sides(two)
+    assert "The studies have the same settings." in shown(found)
+    for count, said in (
+        (2, "What differs: a.0 and a.1."),
+        (7, "What differs: a.0, a.1, a.2, a.3, a.4 and 2 other settings."),
+    ):
+        settings = tuple((f"a.{number}", ("1", "2")) for number in range(count))
+        found.merged = replace(found.merged, settings=settings)
+        assert said in shown(found)
 
 
 def test_curves_lie_over_each_other(built: Page) -> None:

@@ -140,7 +140,7 @@ def _curves(comparison: Pairs) -> Iterator[Block]:
 def _settings(comparison: Pairs) -> Iterator[Block]:
     found = comparison.merged.settings
     if not found:
-        yield Text("The studies have the same settings.")
+        yield Text(compare_words.SAME_SETTINGS)
         return
     header = ["setting", *(side.name for side in comparison.sides)]
     rows = [[path, *values] for path, values in found]

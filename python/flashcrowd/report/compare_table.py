@@ -22,7 +22,7 @@ STYLES = {"equivalent": "green", "different": "bold red", "undecided": "yellow"}
 
 
 def summary(comparison: Pairs, tables: int | None = None) -> RenderableType:
-    """What a terminal shows: notices, the answer, and the tables of so many measures."""
+    """What a terminal shows: notices, the answer, what differs, and tables of so many measures."""
     return Group(*_parts(comparison, tables))
 
 
@@ -31,6 +31,7 @@ def _parts(comparison: Pairs, tables: int | None) -> Iterator[RenderableType]:
         yield Text(notice, style="yellow")
     for sentence in compare_words.sentences(comparison):
         yield Text(sentence)
+    yield Text(compare_words.differing(comparison))
     for measure in comparison.measures[:tables]:
         yield _Sides(comparison, measure)
 

@@ -86,6 +86,22 @@ def _runs(pairs: Sequence[Pair]) -> str:
     return f" ({wording.counts(counts[0], counts[-1])}{per})"
 
 
+def differing(comparison: Pairs) -> str:
+    """The settings that are not the same in all folders, the first of them by their paths."""
+    paths = [path for path, _ in comparison.merged.settings]
+    if not paths:
+        return SAME_SETTINGS
+    more = len(paths) - _PATHS
+    rest = [wording.count(more, "other setting")] if more > 0 else []
+    return f"What differs: {wording.listed([*paths[:_PATHS], *rest])}."
+
+
+SAME_SETTINGS = "The studies have the same settings."
+
+_PATHS = 5
+"""Settings that a terminal names; more are counted."""
+
+
 def tally(pairs: Sequence[Pair]) -> str:
     """How many points have which verdict: ``3 different, 1 undecided``."""
     words = [pair.found.words for pair in pairs]
