@@ -129,7 +129,7 @@ def test_means_of_several_runs_have_intervals() -> None:
     assert p95.startswith("22 [")
     narrow = Means(estimate([0.3999, 0.4001]), None, means.median_ms, means.p95_ms)
     both = Beside(usual, usual, "libtorrent", {"ours": (narrow, narrow)}, 2, ())
-    assert next(words.beside_rows(both))[2] == "40 % [39.9, 40.1]"
+    assert next(words.beside_rows(both))[2] == "40.0 % [39.9, 40.1]"
 
 
 @pytest.mark.long

@@ -113,13 +113,26 @@ def _own_places(estimate: Estimate, places: int | None) -> int:
     return max(places, min(two, _places(estimate)))
 
 
+def telling(estimate: Estimate, places: int) -> int:
+    """The decimals of a mean and of its interval: from `places` the first that parts the ends.
+
+    Ends that no number of decimals parts leave it at `places`.
+    """
+    if not estimate.is_constant and estimate.low is not None and estimate.high is not None:
+        for more in range(places, _places(estimate) + 1):
+            if number(estimate.low, more) != number(estimate.high, more):
+                return more
+    return places
+
+
 def mean(
     estimate: Estimate, unit: str = "", *, sign: bool = False, places: int | None = None
 ) -> str:
     """The mean alone, with its unit; seconds beyond 600 as minutes, where no column fixes them."""
     if places is None:
         unit, estimate = _in_readable(estimate, unit)
-    text = number(estimate.mean, _own_places(estimate, places), sign=sign)
+    shown = telling(estimate, _own_places(estimate, places))
+    text = number(estimate.mean, shown, sign=sign)
     return f"{text} {unit}" if unit else text
 
 
@@ -163,11 +176,11 @@ def change(estimate: Estimate, places: int | None = None) -> tuple[str, str]:
     """
     if is_factor := estimate.mean >= 1:
         shown, least = estimate.shifted(1), 0 if estimate.mean >= _TENFOLD else 1
-        text = f"{number(shown.mean, least)} times"
+        text = f"{number(shown.mean, telling(shown, least))} times"
     else:
         shown = estimate.scaled(100)
         least = _places_of_change(estimate) if places is None else places
-        text = f"{number(shown.mean, least, sign=True)} %"
+        text = f"{number(shown.mean, telling(shown, least), sign=True)} %"
     if estimate.is_constant:
         return text, f"all pairs equal, {runs(shown.n)}"
     if shown.low is None or shown.high is None:
@@ -210,7 +223,7 @@ def per_cent(estimate: Estimate) -> str:
 
 def spread(estimate: Estimate, places: int | None = None) -> str:
     """Smallest and largest run."""
-    places = _places(estimate) if places is None else places
+    places = _places(estimate) if places is None else telling(estimate, places)
     return f"{number(estimate.minimum, places)} to {number(estimate.maximum, places)}"
 
 
@@ -248,7 +261,7 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How the means of a measure are written, in a table and in a sentence alike.
+    """How the means of a measure are written in sentences: as in a table that has no intervals.
 
     Attributes:
         unit: the unit.
@@ -285,7 +298,8 @@ class Column:
         return f"{first} to {last} {self.unit}"
 
     def _number(self, estimate: Estimate) -> str:
-        return mean(estimate.scaled(self.factor), places=self.places)
+        shown = estimate.scaled(self.factor)
+        return number(shown.mean, _own_places(shown, self.places))
 
 
 _ONE = 1.02

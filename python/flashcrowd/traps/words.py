@@ -126,15 +126,19 @@ def _percent(found: Estimate | None) -> str:
     """A share in per cent with its interval; a dash for none."""
     if found is None:
         return "–"
-    return f"{100 * found.mean:.0f} %{_ends(found.scaled(100))}"
+    share = found.scaled(100)
+    return f"{wording.number(share.mean, wording.telling(share, 0))} %{_ends(share)}"
 
 
 def _plain(found: Estimate | None, places: int = 0) -> str:
-    return "–" if found is None else f"{found.mean:.{places}f}{_ends(found, places)}"
+    if found is None:
+        return "–"
+    return f"{wording.number(found.mean, wording.telling(found, places))}{_ends(found, places)}"
 
 
 def _signed(found: Estimate) -> str:
-    return f"{wording.number(found.mean, 0, sign=True)}{_ends(found, sign=True)}"
+    mean = wording.number(found.mean, wording.telling(found, 0), sign=True)
+    return f"{mean}{_ends(found, sign=True)}"
 
 
 def _ends(found: Estimate, places: int = 0, sign: bool = False) -> str:
