@@ -54,8 +54,11 @@ def _problem(error: CycloptsError) -> Problem:
             return Problem(token, "", one_of(names), did_you_mean(token, names))
         case CoercionError(argument=Argument() as argument):
             token = error.token or next(iter(argument.tokens), None)
-            value = "" if token is None else quoted(token.value)
             place = (token and token.keyword) or _name(argument)
+            # Before cyclopts 5 a flag's token has no value.
+            given = (it.partition("=") for it in error.root_input_tokens or ())
+            written = next((it for name, _, it in given if name == place), "")
+            value = "" if token is None else quoted(token.value or written)
             return Problem(place, value, _allowed(argument, error.msg), _near(argument, token))
         case ValidationError(argument=Argument() as argument):
             token = next(iter(argument.tokens), None)

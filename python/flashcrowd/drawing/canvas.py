@@ -160,6 +160,8 @@ class Canvas:
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
         # One font for the whole drawing, which whoever places it can replace.
         text = re.sub(r" font-family: [^;\"]*;", "", text)
+        # matplotlib before 3.9 says size and family in one.
+        text = re.sub(r"\bfont: (?:(bold|\d+) )?([\d.]+px) [^;\"]*", _size_alone, text)
         text = text.replace("<svg ", f'<svg font-family="{fonts}" ', 1)
         for number, tip in enumerate(self._tips):
             text = re.sub(
@@ -264,3 +266,8 @@ def per_cent(panel: Axes) -> None:
 def _coarse(found: re.Match[str]) -> str:
     """A path to a tenth of a point, which is less than a pixel of a phone."""
     return re.sub(r"(\d\.\d)\d+", r"\1", found[0])
+
+
+def _size_alone(font: re.Match[str]) -> str:
+    weight = f"; font-weight: {font[1]}" if font[1] else ""
+    return f"font-size: {font[2]}{weight}"
