@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Rows
@@ -164,6 +164,56 @@ class App(ABC):
 
     def close(self) -> None:  # noqa: B027, optional
         """End every program that is left."""
+
+
+class Player(Protocol):
+    """What plays one workload."""
+
+    def open(self, table: Timetable) -> None:
+        """Make its sockets."""
+
+    def start(self, table: Timetable) -> None:
+        """Write down what it will do."""
+
+
+R = TypeVar("R", _core.CallRules, _core.PingRules, _core.WebRules)
+
+
+class Ruled(App, Generic[R]):
+    """Workloads of which the rules say which rows come out, and what was not delivered."""
+
+    def __init__(self, rules: R, players: Mapping[int, Player]) -> None:
+        self._rules: R = rules
+        self._players = players
+
+    def open(self, table: Timetable) -> None:
+        """Make the sockets of each workload, and write down what it will do."""
+        for player in self._players.values():
+            player.open(table)
+            player.start(table)
+
+    def undelivered(self, now_s: float, outcome: str) -> list[str]:
+        """A line for each workload, or direction of one, of which nothing came."""
+        del outcome
+        return self._rules.undelivered(now_s)
+
+    def tables(self, now_s: float) -> Rows:
+        """The table of its kind."""
+        del now_s
+        return rows(self._rules.tables())
+
+
+D = TypeVar("D", _core.CallRules, _core.PingRules)
+
+
+class Datagrams(Ruled[D]):
+    """Workloads that send datagrams when their rules say so."""
+
+    def change(self, change: Change, table: Timetable) -> None:
+        """A workload that is stopped sends no more."""
+        del table
+        if change["kind"] == "stop":
+            self._rules.stop(change["workload"])
 
 
 def rows(tables: Iterable[tuple[str, Sequence[tuple[str, Sequence[Any]]]]]) -> Rows:

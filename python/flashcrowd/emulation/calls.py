@@ -9,11 +9,10 @@ import struct
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Rows
-from flashcrowd.emulation.app import App, Context, rows
+from flashcrowd.emulation.app import Context, Datagrams
 from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import CallWorkload, Change
+from flashcrowd.plan.types import CallWorkload
 
 _HEADERS = 28
 """IP and UDP, without options."""
@@ -23,37 +22,13 @@ LEAST_BYTES = _HEADERS + _WORDS.size
 _RECEIVED = 2048
 
 
-class Calls(App):
+class Calls(Datagrams[_core.CallRules]):
     """The packets of all calls."""
 
     def __init__(self, context: Context) -> None:
-        self._rules = _core.CallRules(context.parsed)
-        self._calls = [
-            Call(self._rules, index, spec, context)
-            for index, spec in context.workloads(CallWorkload)
-        ]
-
-    def open(self, table: Timetable) -> None:
-        """Make the sockets, and send packets when they are due."""
-        for call in self._calls:
-            call.open(table)
-            call.start(table)
-
-    def change(self, change: Change, table: Timetable) -> None:
-        """A call that is stopped sends no more."""
-        del table
-        if change["kind"] == "stop":
-            self._rules.stop(change["workload"])
-
-    def undelivered(self, now_s: float, outcome: str) -> list[str]:
-        """A line for each direction in which not one packet arrived."""
-        del outcome
-        return self._rules.undelivered(now_s)
-
-    def tables(self, now_s: float) -> Rows:
-        """The table `calls`."""
-        del now_s
-        return rows(self._rules.tables())
+        rules = _core.CallRules(context.parsed)
+        calls = context.workloads(CallWorkload)
+        super().__init__(rules, {it: Call(rules, it, spec, context) for it, spec in calls})
 
 
 class Call:

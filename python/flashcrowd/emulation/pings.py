@@ -9,11 +9,10 @@ import struct
 
 from flashcrowd import _core
 from flashcrowd.autolimit.probes.icmp import checksum
-from flashcrowd.base.rows import Rows
-from flashcrowd.emulation.app import App, Context, rows
+from flashcrowd.emulation.app import Context, Datagrams
 from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, PingWorkload
+from flashcrowd.plan.types import PingWorkload
 
 _HEADERS = 28
 """IP and ICMP, without options."""
@@ -27,42 +26,18 @@ _BUFFER_BYTES = 16 << 20
 """A packet of 1400 B takes 2304 B of a socket's buffer."""
 
 
-class Pings(App):
+class Pings(Datagrams[_core.PingRules]):
     """The echo requests of all pings."""
 
     def __init__(self, context: Context) -> None:
-        self._rules = _core.PingRules(context.parsed)
-        self._echoes = {
-            index: Echo(self._rules, index, spec, context)
-            for index, spec in context.workloads(PingWorkload)
-        }
+        rules = _core.PingRules(context.parsed)
+        pings = context.workloads(PingWorkload)
+        super().__init__(rules, {it: Echo(rules, it, spec, context) for it, spec in pings})
 
     @property
     def echoes(self) -> dict[int, list[tuple[float, float | None]]]:
         """Of each request when it was sent, and how long its answer took, by workload."""
-        return {index: self._rules.echoes(index) for index in self._echoes}
-
-    def open(self, table: Timetable) -> None:
-        """Make the sockets, and send requests when they are due."""
-        for echo in self._echoes.values():
-            echo.open(table)
-            echo.start(table)
-
-    def change(self, change: Change, table: Timetable) -> None:
-        """A ping that is stopped sends no more."""
-        del table
-        if change["kind"] == "stop":
-            self._rules.stop(change["workload"])
-
-    def undelivered(self, now_s: float, outcome: str) -> list[str]:
-        """A line for each ping of which not one request was answered."""
-        del outcome
-        return self._rules.undelivered(now_s)
-
-    def tables(self, now_s: float) -> Rows:
-        """The table `pings`."""
-        del now_s
-        return rows(self._rules.tables())
+        return {index: self._rules.echoes(index) for index in self._players}
 
 
 class Echo:

@@ -13,8 +13,7 @@ import struct
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Rows
-from flashcrowd.emulation.app import App, Context, rows
+from flashcrowd.emulation.app import Context, Ruled
 from flashcrowd.emulation.stack import controller
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
@@ -27,31 +26,19 @@ _CONTENT = memoryview(bytes(1 << 18))
 _INTO = bytearray(1 << 18)
 
 
-class Webs(App):
+class Webs(Ruled[_core.WebRules]):
     """The users of all web workloads."""
 
     def __init__(self, context: Context) -> None:
-        self._rules = _core.WebRules(context.parsed, context.seed)
-        self._webs = {
-            index: Web(self._rules, index, spec, context)
-            for index, spec in context.workloads(WebWorkload)
-        }
-
-    def open(self, table: Timetable) -> None:
-        """Have the servers listen, and the users begin in time."""
-        for web in self._webs.values():
-            web.open(table)
-            web.start(table)
+        rules = _core.WebRules(context.parsed, context.seed)
+        webs = context.workloads(WebWorkload)
+        self._webs = {it: Web(rules, it, spec, context) for it, spec in webs}
+        super().__init__(rules, self._webs)
 
     def change(self, change: Change, table: Timetable) -> None:
         """Users who are stopped give up what is under way."""
         if change["kind"] == "stop" and change["workload"] in self._webs:
             self._webs[change["workload"]].stop(table)
-
-    def undelivered(self, now_s: float, outcome: str) -> list[str]:
-        """A line for each workload whose pages lost connections, or brought nothing."""
-        del outcome
-        return self._rules.undelivered(now_s)
 
     @property
     def payload_bytes(self) -> int:
@@ -62,11 +49,6 @@ class Webs(App):
     def kernels(self) -> set[int]:
         """The hosts of users and servers."""
         return {web.spec[end] for web in self._webs.values() for end in ("from", "to")}
-
-    def tables(self, now_s: float) -> Rows:
-        """The table `pages`."""
-        del now_s
-        return rows(self._rules.tables())
 
 
 class Web:
