@@ -229,6 +229,7 @@ def test_seeds_come_at_the_start_and_leechers_within_ten_seconds_unless_given():
         ("departure", "after 10 min", {"kind": "after", "mean_ns": 600 * S}),
         ("departure", {"mean": "1 s"}, {"kind": "after", "mean_ns": S}),
         ("departure", "after exactly 60 s", {"kind": "after-exactly", "stay_ns": 60 * S}),
+        ("departure", " after  10 min ", {"kind": "after", "mean_ns": 600 * S}),
         ("departure", {"stay": "1 s"}, {"kind": "after-exactly", "stay_ns": S}),
         ("departure", "after 50 %", {"kind": "after-share", "share": 0.5}),
         ("arrivals", {"gap": "10 s"}, {"kind": "poisson", "start_ns": 0, "gap_ns": 10 * S}),

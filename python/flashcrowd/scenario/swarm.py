@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field
 
@@ -78,23 +78,22 @@ class AllDone(Table):
     kind: Literal["all-done"] = "all-done"
 
 
-_LEAVING = (AtOnce, After, AfterExactly, AfterShare, Never, AllDone)
-
-DEPARTURES: dict[str, str] = {it.model_fields["kind"].default: it.said for it in _LEAVING}
-"""What each kind of departure is, in a sentence about the peers."""
-
 DepartureTable = Annotated[
     AtOnce | After | AfterExactly | AfterShare | Never | AllDone | SessionDistribution,
     Discriminator("kind"),
 ]
 
+DEPARTURES: dict[str, str] = {
+    it.model_fields["kind"].default: it.said
+    for it in get_args(get_args(DepartureTable)[0])
+    if it is not SessionDistribution
+}
+"""What each kind of departure is, in a sentence about the peers."""
 
-DepartureText = (
-    Literal["at-once", "never", "all-done"]
-    | Annotated[
-        str, Field(pattern="^after ", examples=["after 10 min", "after exactly 60 s", "after 50 %"])
-    ]
-)
+_Words = Literal["at-once", "never", "all-done"]
+_EXAMPLES = ["after 10 min", "after exactly 60 s", "after 50 %"]
+
+DepartureText = _Words | Annotated[str, Field(pattern="^after ", examples=[*_EXAMPLES])]
 
 
 class _SessionFile(Table):
@@ -104,24 +103,20 @@ class _SessionFile(Table):
     """A CSV file, its path relative to the study."""
 
 
-_FORMS = ("at-once", "never", "all-done", "after 10 min", "after exactly 60 s", "after 50 %")
-
-
 def _after(given: Any) -> Any:
     """The tables of texts such as "after 10 min", "after exactly 60 s" and "after 50 %"."""
-    if not isinstance(given, str) or given in DEPARTURES:
+    words = given.split(maxsplit=1) if isinstance(given, str) else []
+    time = words[1].removeprefix("exactly ").strip() if words[:1] == ["after"] and words[1:] else ""
+    if not time or time[0].isalpha():
+        if any(map(str.isdigit, "".join(words))):
+            forms = (*get_args(_Words), *_EXAMPLES)
+            raise UnitError(f"one of {', '.join(map(json.dumps, forms))}")
         return given
-    after, _, rest = given.partition(" ")
-    exactly = rest.strip().removeprefix("exactly ").strip()
-    if after != "after" or not exactly[:1].isdigit():
-        if not any(map(str.isdigit, given)):
-            return given
-        raise UnitError(f"one of {', '.join(map(json.dumps, _FORMS))}")
-    if exactly != rest.strip():
-        return {"kind": "after-exactly", "stay": exactly}
-    if exactly.endswith("%"):
-        return {"kind": "after-share", "share": exactly}
-    return {"kind": "after", "mean": exactly}
+    if time != words[1].strip():
+        return {"kind": "after-exactly", "stay": time}
+    if time.endswith("%"):
+        return {"kind": "after-share", "share": time}
+    return {"kind": "after", "mean": time}
 
 
 Departure = Annotated[
@@ -134,7 +129,7 @@ Departure = Annotated[
         file="session",
         points="session",
     ),
-    shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
+    shorthand("kind", DepartureTable | _Words),
     BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText | _SessionFile),
 ]
 
