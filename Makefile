@@ -40,7 +40,7 @@ CLOCKED := clocked or kernel
 YIELDING := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
+.PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench instructions \
 	tables questions needs validation docs wheel sdist test-wheel test-lowest libutp lock clean
 
 help: ## List the tasks
@@ -148,6 +148,9 @@ format: build ## Format Rust and Python sources in place
 
 bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the headline run
 	cargo bench $(CRATES) --features flashcrowd-sim/huge-pages --locked --bench '*'
+
+instructions: venv ## Instructions and cache lines a packet beside those of benches/instructions.toml (needs valgrind; a minute)
+	$(BIN)/python -m benches.instructions
 
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md

@@ -1,6 +1,6 @@
 //! The headline numbers: a whole swarm and a star of bulk TCP flows, on one core.
 //!
-//! `cargo bench -p flashcrowd-sim --features huge-pages --bench headline [-- crowd | star | libtorrent | adsl | growth | city | counted-…]`
+//! `cargo bench -p flashcrowd-sim --features huge-pages --bench headline [-- crowd | star | libtorrent | adsl | growth | city]`
 //! prints seconds, packets delivered end to end per second, and peak memory.
 //! `benches/README.md` keeps the results.
 
@@ -9,7 +9,7 @@ mod common;
 
 use common::{adsl_swarm, flash_crowd, kilobytes, numbers, path, star, texts};
 use flashcrowd_base::Span;
-use flashcrowd_plan::{Plan, TransportChoice, Workload};
+use flashcrowd_plan::{Plan, TransportChoice};
 use flashcrowd_sim::{RunHandle, simulate};
 
 /// The extension module's.
@@ -76,33 +76,6 @@ fn main() {
             measure(&format!("{leechers} leechers x 10 MiB, 20 KB/s, 400 ms"), &crowd)
         });
         println!("growth of the time per packet from 100 to 1000 peers: x {:.2}", large / small);
-    }
-    // Small enough for a profiler that counts instructions: by name only.
-    if named("counted-star") {
-        measure("star of 20 hosts x 4 CUBIC flows, 40 s", &star(20, 4, 40));
-    }
-    if named("counted-utp") {
-        let mut plan = star(20, 4, 40);
-        plan.utps = vec![flashcrowd_transport::utp::profiles::libtorrent()];
-        for workload in &mut plan.workloads {
-            if let Workload::Transfer(flow) = workload {
-                flow.transport = Some(TransportChoice::Utp(0));
-            }
-        }
-        measure("star of 20 hosts x 4 uTP flows, 40 s", &plan);
-    }
-    if named("counted-swarm") {
-        measure(
-            "60 leechers x 2 MiB, 20 KB/s, 400 ms",
-            &flash_crowd(60, 2 << 20, kilobytes(20), far()),
-        );
-    }
-    if named("counted-lossy") {
-        let lossy = path(Span::from_millis(50), 0.01);
-        measure(
-            "60 leechers x 2 MiB, 100 KB/s, 50 ms, 1 % loss",
-            &flash_crowd(60, 2 << 20, kilobytes(100), lossy),
-        );
     }
     // Takes minutes: by name only.
     if named("city") {
