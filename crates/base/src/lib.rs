@@ -12,7 +12,7 @@ mod settings;
 mod slab;
 mod time;
 
-pub use prefetch::{CacheLines, prefetch};
+pub use prefetch::{CacheLines, TagHere, prefetch};
 pub use random_stream::{Quantiles, RandomStream};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;

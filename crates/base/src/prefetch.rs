@@ -19,6 +19,18 @@ pub struct CacheLines([CacheLine; 0]);
 #[repr(align(64))]
 struct CacheLine(#[allow(dead_code)] [u8; 64]);
 
+/// One value, of four bytes: an `enum` around a `#[repr(C)]` structure with such a field has its own tag there.
+///
+/// Otherwise the compiler takes the field with the most spare values, which may be in a line of the cache that few
+/// readers of the structure need, and that every reader of the `enum` then fetches.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(u32)]
+pub enum TagHere {
+    /// The structure.
+    #[default]
+    Structure = 1,
+}
+
 impl CacheLines {
     /// At the beginning of a structure.
     pub const HERE: CacheLines = CacheLines([]);

@@ -7,7 +7,7 @@ use super::write_buffer::{Channel, WriteBuffer};
 use crate::block_map::Block;
 use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
-use crate::profile::{MeterRules, Quota, Requests};
+use crate::profile::{MeterRules, Quota, RequestPipeline, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::{CacheLines, Time};
 use std::collections::VecDeque;
@@ -66,7 +66,8 @@ pub(super) struct Conn {
     /// Since the first UNCHOKE in either direction.
     pub(super) work: Option<Box<Work>>,
 
-    pub(super) last_block: Option<Time>,
+    /// When its last block came; [`Time::NEVER`] before.
+    last_block: Time,
     pub(super) down_meter: Meter,
     pub(super) down_since_round: u64,
     /// When both handshakes were there: the state of a mainline connection begins here.
@@ -180,7 +181,7 @@ impl Conn {
             choking_us: true,
             work: None,
             down_meter: Meter::new(now, meter),
-            last_block: None,
+            last_block: Time::NEVER,
             down_since_round: 0,
             opened: now,
         }
@@ -211,13 +212,23 @@ impl Conn {
             work.queue.clear();
         }
     }
-    /// How the number of requests has grown.
-    pub(super) fn slow_start(&self) -> RequestSlowStart {
-        self.work.as_ref().map_or(RequestSlowStart::new(self.opened), |work| work.slow_start)
+    /// How the number of requests has grown, if it grows by the connection.
+    pub(super) fn slow_start(&self, rules: &Requests) -> RequestSlowStart {
+        let grows = matches!(rules.backlog, RequestPipeline::QueueTime { .. });
+        let work = self.work.as_ref().filter(|_| grows);
+        work.map_or(RequestSlowStart::new(self.opened), |work| work.slow_start)
+    }
+    /// When its last block came.
+    pub(super) fn last_block(&self) -> Option<Time> {
+        (self.last_block != Time::NEVER).then_some(self.last_block)
+    }
+    /// A block came.
+    pub(super) fn block_came(&mut self, now: Time) {
+        self.last_block = now;
     }
     /// Whether it has sent us no block for too long.
     pub(super) fn has_snubbed(&self, now: Time, rules: &Requests) -> bool {
-        self.last_block.is_none_or(|last| now.since(last) > rules.snub_after_ns)
+        self.last_block().is_none_or(|last| now.since(last) > rules.snub_after_ns)
     }
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open

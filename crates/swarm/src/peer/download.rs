@@ -146,7 +146,7 @@ impl Peer {
             extras.downloaded += u64::from(length);
             extras.queue_size += u32::from(!extras.slow_start_over);
         }
-        c.last_block = Some(now);
+        c.block_came(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
         if given_up && self.block_map.take_this(block) {
@@ -244,10 +244,10 @@ impl Peer {
     fn depth(&mut self, now: Time, id: ConnId) -> Option<PipelineDepth> {
         let rules = &self.profile.requests;
         let c = self.conns.get_mut(id)?;
-        let silent = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
+        let silent = c.last_block().is_some_and(|last| now.since(last) > rules.snub_after_ns);
         let snubbed = silent && !c.active().is_empty();
         let rate = c.down_meter.rate(now, &self.profile.meter);
-        Some(depth(rules, Pace { rate, snubbed, slow_start: c.slow_start() }))
+        Some(depth(rules, Pace { rate, snubbed, slow_start: c.slow_start(rules) }))
     }
     /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
     pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {

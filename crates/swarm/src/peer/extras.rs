@@ -96,25 +96,28 @@ impl Suggestions {
 }
 
 impl Extras {
-    /// For a new connection, if the profile has anything that needs it.
-    pub(super) fn new(profile: &Profile, second: u64) -> Option<Box<Extras>> {
-        let quota = profile.limiter.sharing == Sharing::Quota;
-        let first = match profile.requests.backlog {
-            RequestPipeline::SlowStart { first, .. } => Some(first),
-            _ => None,
-        };
-        let needed = quota
-            || first.is_some()
+    /// Whether a profile has anything that needs it.
+    pub(super) fn needed(profile: &Profile) -> bool {
+        profile.limiter.sharing == Sharing::Quota
+            || matches!(profile.requests.backlog, RequestPipeline::SlowStart { .. })
             || profile.fast.enabled
             || profile.peer_exchange.enabled
             || profile.connections.turnover_ns.is_some()
             || profile.connections.inactivity_ns.is_some()
             || profile.requests.strict_end_game
-            || !profile.picker.whole_pieces_ns.is_zero();
-        needed.then(|| {
+            || !profile.picker.whole_pieces_ns.is_zero()
+    }
+    /// For a new connection, if the profile has anything that needs it.
+    pub(super) fn new(profile: &Profile, second: u64) -> Option<Box<Extras>> {
+        let quota = profile.limiter.sharing == Sharing::Quota;
+        let first = match profile.requests.backlog {
+            RequestPipeline::SlowStart { first, .. } => first,
+            _ => 0,
+        };
+        Extras::needed(profile).then(|| {
             let mut extras = Extras {
                 send: quota.then(SendBuffer::default),
-                queue_size: first.unwrap_or(0),
+                queue_size: first,
                 ..Extras::default()
             };
             extras.statistics.roll(second, |_| {});

@@ -2,7 +2,7 @@
 //! enough (libtorrent: `peer_connection::setup_send`, `assign_bandwidth`, `on_send_data`).
 
 use super::Peer;
-use super::extras;
+use super::extras::{self, Extras};
 use super::send_buffer::headers;
 use crate::ConnId;
 use flashcrowd_base::Time;
@@ -21,8 +21,12 @@ impl Peer {
             extras.roll(second, unchoked);
         }
     }
+    /// Whether reads concern this client; see [`on_received`](Peer::on_received).
+    pub fn counts_reads(&self) -> bool {
+        Extras::needed(&self.profile)
+    }
     /// So many bytes have been read from a connection's socket. To be called before the messages that
-    /// they complete, once for each read; a profile that counts headers or rates by the second needs it.
+    /// they complete, once for each read, for a client that [counts them](Peer::counts_reads).
     pub fn on_received(&mut self, now: Time, conn: ConnId, bytes: u64) {
         let second = self.second(now);
         let Some(c) = self.conns.get_mut(conn) else { return };

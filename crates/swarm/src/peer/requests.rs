@@ -35,7 +35,8 @@ impl Peer {
         let torrent = self.block_map.torrent();
         let (piece_bytes, blocks) = (u64::from(torrent.piece_bytes(0)), torrent.blocks(0));
         let c = self.conns.get_mut(id)?;
-        let silent = c.last_block.is_some_and(|at| now.since(at) > profile.requests.snub_after_ns);
+        let silent =
+            c.last_block().is_some_and(|at| now.since(at) > profile.requests.snub_after_ns);
         let snubbed = silent && !c.active().is_empty();
         let snubbed = snubbed || c.extras.as_ref().is_some_and(|extras| extras.snubbed);
         let snubbed = snubbed && profile.requests.snubbing;
@@ -55,7 +56,7 @@ impl Peer {
             }
             _ => {
                 let rate = c.down_meter.rate(now, &profile.meter);
-                let slow_start = c.slow_start();
+                let slow_start = c.slow_start(&profile.requests);
                 let pace = pipeline::Pace { rate, snubbed, slow_start };
                 pipeline::depth(&profile.requests, pace).refill
             }
@@ -238,7 +239,7 @@ impl Peer {
         let owed = now.since(extras.owes_since);
         let late = |max| owed > extras.request_time.timeout(max);
         let late = rules.request_timeout_ns.is_some_and(late);
-        let heard = c.last_block.max(extras.asked_at);
+        let heard = c.last_block().max(extras.asked_at);
         let silent = |timeout| heard.is_some_and(|at| now.since(at) > timeout);
         let silent = rules.block_timeout_ns.is_some_and(silent);
         for _ in 0..u32::from(late) + u32::from(silent) {

@@ -6,6 +6,7 @@ use super::sender::{Burst, Sender};
 use super::state::{CloseReason, LossTimer, State, Stats};
 use super::timestamp::{clock, micros_since};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use std::mem::offset_of;
 use std::sync::Arc;
 
 /// The smallest MSS that is accepted (RFC 9293, section 3.7.1).
@@ -295,7 +296,7 @@ impl Connection {
     #[inline(always)]
     pub fn poll_outgoing(&mut self, now: Time) -> Option<Outgoing> {
         debug_assert!(self.is_established());
-        if let Some(burst) = self.sender.poll(&self.config, now) {
+        if let Some(burst) = self.sender.poll(&self.config, now, self.paces) {
             Some(Outgoing(burst))
         } else if self.receiver.acks.due {
             Some(Outgoing(Burst {
@@ -671,10 +672,15 @@ impl Connection {
     }
 }
 
+/// The tag of an `Option<Connection>` stands in the third line, which every segment needs.
+const _: () = {
+    let tag = offset_of!(Connection, receiver) + offset_of!(Receiver, tag);
+    assert!(tag < 3 * 64 && size_of::<Option<Connection>>() == size_of::<Connection>());
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::offset_of;
 
     /// A simulator holds tens of thousands of them, and what it pays for is cache lines: three for
     /// every segment and a fourth for the acknowledgement of it.

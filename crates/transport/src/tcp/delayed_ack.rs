@@ -66,7 +66,7 @@ impl DelayedAckState {
         frame: u32,
         push: bool,
         window: u64,
-        timeout: Span,
+        timeout: impl Fn() -> Span,
     ) {
         if frame >= self.segment {
             self.segment = frame;
@@ -84,8 +84,8 @@ impl DelayedAckState {
             if gap <= config.min_ns / 2 {
                 self.ato = self.ato / 2 + config.min_ns / 2;
             } else if gap < self.ato {
-                self.ato = (self.ato / 2 + gap).min(timeout);
-            } else if gap > timeout {
+                self.ato = (self.ato / 2 + gap).min(timeout());
+            } else if gap > timeout() {
                 // The sender seems to have restarted after an idle time.
                 self.enter_quickack(config, window);
             }
@@ -122,7 +122,7 @@ impl DelayedAckState {
         now: Time,
         next: u64,
         opens: bool,
-        smoothed: Span,
+        smoothed: impl FnOnce() -> Span,
     ) {
         if self.due {
             return;
@@ -138,6 +138,7 @@ impl DelayedAckState {
             if self.pingpong || self.small_segments > 0 {
                 max = config.max_ns;
             }
+            let smoothed = smoothed();
             if !smoothed.is_zero() {
                 max = max.min(smoothed.max(config.min_ns));
             }

@@ -4,7 +4,7 @@ use super::reassembly::Reassembly;
 use super::rtt::RoundTrip;
 use super::segment::{Flags, Segment};
 use super::timestamp::micros_since;
-use flashcrowd_base::Time;
+use flashcrowd_base::{TagHere, Time};
 
 /// Windows without scaling.
 const UNSCALED_WINDOW: u64 = 65_535;
@@ -37,6 +37,8 @@ pub(super) struct Receiver {
     round_bytes: u64,
     segment: u16,
     scaled: bool,
+    /// Whether there is a connection at all, and over TCP, in a line that every segment needs.
+    pub(super) tag: TagHere,
 }
 
 /// The receiver's round-trip estimate without timestamps: the time that a window of data took.
@@ -75,6 +77,7 @@ impl Receiver {
             round_bytes: window.initial_bytes.min(10 * u64::from(segment)),
             reading_since: now,
             reading_from: 0,
+            tag: TagHere::Structure,
         }
     }
 
@@ -184,7 +187,7 @@ impl Receiver {
             frame,
             segment.flags.contains(Flags::PSH),
             self.window(),
-            rtt.timeout(),
+            || rtt.timeout(),
         );
         self.rcv_nxt = self.rcv_nxt.max(data_end);
         if fin && whole {
@@ -208,7 +211,7 @@ impl Receiver {
         }
         self.grow_window(config, frame);
         let opens = self.rcv_wnd_end < self.rcv_nxt + self.advertise();
-        self.acks.consider(&config.delayed_ack, now, self.rcv_nxt, opens, rtt.smoothed());
+        self.acks.consider(&config.delayed_ack, now, self.rcv_nxt, opens, || rtt.smoothed());
     }
 
     /// More may be advertised with each segment that is worth it, until the buffer is (Linux:

@@ -362,8 +362,11 @@ impl Swarms<'_> {
         socket: u32,
         bytes: u64,
     ) {
-        let owner = world.sockets.get(socket).owner;
         let state = &mut self.peers[peer as usize];
+        if !state.counts_reads {
+            return;
+        }
+        let owner = world.sockets.get(socket).owner;
         let mine = owner == (End::Control { peer, conn }).owner();
         if (mine || state.sockets(conn).incoming == socket)
             && let Some(machine) = &mut state.machine

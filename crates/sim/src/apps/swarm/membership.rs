@@ -43,6 +43,7 @@ impl Swarms<'_> {
         }
         swarm.availability.joined(machine.bitfield());
         machine.start(world.now);
+        self.peers[peer as usize].counts_reads = machine.counts_reads();
         self.peers[peer as usize].machine = Some(Box::new(machine));
         self.begin_control(world, peer);
         self.drain(world, peer);

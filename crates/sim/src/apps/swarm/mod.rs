@@ -143,6 +143,8 @@ struct Peer {
     /// The number of its disk.
     disk: Option<u32>,
     armed: Time,
+    /// Whether its client counts what is read by the second.
+    counts_reads: bool,
     /// What it does now.
     standing: Standing,
     /// What web seeds had brought when it left.
@@ -480,6 +482,7 @@ impl Peer {
             web_seeds: Vec::new(),
             disk: None,
             armed: Time::NEVER,
+            counts_reads: false,
             standing: Standing {
                 download: workload::at_first(role),
                 has_blocks: false,

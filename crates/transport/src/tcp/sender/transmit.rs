@@ -33,10 +33,15 @@ impl Sender {
         std::mem::take(&mut self.window_probe_due)
     }
 
-    /// What to send next.
+    /// What to send next. `paces` says what [`Sender::paces`] does, far behind what an acknowledgement needs.
     #[inline(always)]
-    pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
-        if self.paced.is_some() && self.is_held_by_pacing(now) {
+    pub(in crate::tcp) fn poll(
+        &mut self,
+        config: &Config,
+        now: Time,
+        paces: bool,
+    ) -> Option<Burst> {
+        if paces && self.is_held_by_pacing(now) {
             self.rest(config, now);
             return None;
         }
