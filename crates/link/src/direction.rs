@@ -1,7 +1,7 @@
 use crate::discipline::pool::Held;
 use crate::discipline::{Line, Managed};
 use crate::trace::{Cursor, Service};
-use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Queue, QueueLimit, Side};
+use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Plain, Queue, QueueLimit, Side};
 use flashcrowd_base::{RandomStream, Rate, Ring, Span, Time};
 
 use relaid::{Relaid, bits_left};
@@ -122,8 +122,9 @@ impl Detail {
     }
 }
 
-/// The state of one direction of a link.
+/// The state of one direction of a link; what a plain link needs stands in its first two lines of the cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Direction {
     /// Packets that have not departed yet, the one in transmission first. Departed packets are removed
     /// lazily, when the queue looks full or its length is asked for: a look for each offered packet
@@ -137,12 +138,12 @@ pub struct Direction {
     /// The last arrival of all packets so far: on a link that keeps the order, no newcomer arrives
     /// before that.
     last_arrival: Time,
-    stream: RandomStream,
-    detail: Option<Box<Detail>>,
+    counters: Carried,
+    max_packets: u32,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
-    max_packets: u32,
-    counters: Carried,
+    detail: Option<Box<Detail>>,
+    stream: RandomStream,
 }
 
 impl Direction {
@@ -201,6 +202,39 @@ impl Direction {
         let arrives = departs + conditions.delay_ns;
         self.last_arrival = arrives;
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+    }
+
+    /// [`offer`](Direction::offer) to a plain link, as `plain` says instead of its conditions. Only for a direction that
+    /// [is plain](Direction::is_plain).
+    #[inline(always)]
+    pub fn offer_plain<P: Packet>(&mut self, plain: &mut Plain, now: Time, packet: &P) -> Outcome {
+        debug_assert!(self.is_plain());
+        let bytes = plain.wire_bytes(packet.bytes());
+        if self.has_no_room(plain, bytes) {
+            self.forget_departed(now);
+            if self.has_no_room(plain, bytes) {
+                self.counters.dropped += 1;
+                return Outcome::Dropped;
+            }
+        }
+        let begins = self.free_at.max(now);
+        let departs = begins + plain.transmission(bytes);
+        self.free_at = departs;
+        self.queue(now, begins, departs, bytes, packet.tag(), false);
+        let arrives = departs + plain.delay;
+        self.last_arrival = arrives;
+        Outcome::Arrives(arrives)
+    }
+
+    fn has_no_room(&self, plain: &Plain, bytes: u32) -> bool {
+        self.waiting.len() as u64 >= u64::from(plain.max_packets)
+            || self.waiting_bytes + u64::from(bytes) > plain.max_bytes
+    }
+
+    /// Whether a packet's arrival follows from its departure, as ever on a plain link whose delay has not changed with
+    /// packets under way.
+    pub fn is_plain(&self) -> bool {
+        self.detail.is_none()
     }
 
     /// A link without a rate: nothing waits, unless a trace says what the line carries.

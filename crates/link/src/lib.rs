@@ -15,6 +15,7 @@ mod direction;
 mod discipline;
 mod framing;
 mod packet;
+mod plain;
 mod queue;
 mod trace;
 
@@ -28,5 +29,6 @@ pub use discipline::pie::Pie;
 pub use discipline::red::Red;
 pub use framing::Framing;
 pub use packet::{Ack, Ecn, Flow, Frame, Packet};
+pub use plain::Plain;
 pub use queue::{Queue, QueueLimit};
 pub use trace::{Invalid, MAX_ENTRIES, Trace};

@@ -1,23 +1,30 @@
 use crate::held::Held;
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_link::{Conditions, Counters, Direction, Moved, Sent, Trace};
+use flashcrowd_link::{Conditions, Counters, Direction, Moved, Plain, Sent, Trace};
 use flashcrowd_plan as plan;
 
 /// One direction of a link that several flows share: an access line, a bottleneck.
+///
+/// What a packet on a plain link needs stands in its first three lines of the cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct SharedLink<K> {
-    name: String,
+    /// Whether another topology of the same plan plays it.
+    pub(crate) elsewhere: bool,
+    /// Whether its discipline decides when packets leave, or did so before a change.
+    pub(crate) decides: bool,
+    /// Whether packets can wait here: it has a rate, or follows a trace.
+    pub(crate) rated: bool,
+    /// What stands for the conditions as long as the link and the packets on it are plain.
+    pub(crate) plain: Option<Plain>,
+    pub(crate) direction: Direction,
     pub(crate) conditions: Conditions,
+    /// What waits in it, where its discipline decides.
+    pub(crate) held: Held<K>,
+    name: String,
     /// The delay that was drawn for this run.
     drawn: Option<Span>,
     offered: Offered,
-    pub(crate) direction: Direction,
-    /// Whether its discipline decides when packets leave, or did so before a change.
-    pub(crate) decides: bool,
-    /// What waits in it, where its discipline decides.
-    pub(crate) held: Held<K>,
-    /// Whether another topology of the same plan plays it.
-    pub(crate) elsewhere: bool,
 }
 
 /// Bits that a link could have carried.
@@ -64,6 +71,8 @@ impl<K> SharedLink<K> {
         SharedLink {
             name: link.name.clone(),
             decides: conditions.queue.is_managed(),
+            rated: conditions.is_rated(),
+            plain: Plain::of(&conditions),
             conditions,
             drawn,
             offered: Offered { before: 0.0, since: Time::START },
@@ -89,6 +98,9 @@ impl<K> SharedLink<K> {
         }
         let moved = self.direction.change(now, old, &conditions);
         self.decides |= conditions.queue.is_managed();
+        self.rated = conditions.is_rated();
+        let plain = !self.decides && self.direction.is_plain();
+        self.plain = Plain::of(&conditions).filter(|_| plain);
         self.conditions = conditions;
         moved
     }
@@ -104,7 +116,7 @@ impl<K> SharedLink<K> {
     }
     /// Whether packets can wait here: it has a rate, or follows a trace.
     pub fn is_rated(&self) -> bool {
-        self.conditions.is_rated()
+        self.rated
     }
     /// Whether super-segments are cut into frames for it: they can wait here, or be lost.
     pub(crate) fn cuts(&self) -> bool {

@@ -292,11 +292,13 @@ impl<K> Topology<K> {
                 if link.elsewhere {
                     break;
                 }
-                let rated = link.conditions.is_rated();
+                let rated = link.rated;
                 if rated && (at > now || left.is_some()) {
                     break; // It enters this queue later.
                 }
-                let outcome = if link.decides {
+                let outcome = if let Some(plain) = &mut link.plain {
+                    link.direction.offer_plain(plain, now, packet)
+                } else if link.decides {
                     let (source, target) = (route.from, route.to);
                     packet.set_step(place);
                     self.last_tag = next_tag(self.last_tag);

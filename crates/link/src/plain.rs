@@ -1,0 +1,113 @@
+use crate::{Conditions, Framing, Queue};
+use flashcrowd_base::{Rate, Span};
+
+/// What a packet needs of the [`Conditions`] of a plain link: a rate, a delay, a drop-tail queue, and nothing drawn.
+///
+/// It fits into a line of the cache, and most packets need no division: they are as long as one before them.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    rate: Rate,
+    pub(crate) delay: Span,
+    pub(crate) max_packets: u32,
+    overhead_bytes: u32,
+    pub(crate) max_bytes: u64,
+    /// The last two lengths on the wire, and how long the line needs for each.
+    known: [(u32, u32); 2],
+}
+
+impl Plain {
+    /// Of these conditions, if the link is plain.
+    pub fn of(conditions: &Conditions) -> Option<Plain> {
+        let Conditions { rate_bps: Some(rate), trace: None, jitter: None, loss: None, .. } =
+            conditions
+        else {
+            return None;
+        };
+        let (Queue::DropTail(limit), Framing::Plain { overhead_bytes }) =
+            (&conditions.queue, conditions.framing)
+        else {
+            return None;
+        };
+        Some(Plain {
+            rate: *rate,
+            delay: conditions.delay_ns,
+            max_packets: limit.packets.unwrap_or(u32::MAX),
+            overhead_bytes,
+            max_bytes: limit.bytes.unwrap_or(u64::MAX),
+            known: [(0, 0); 2],
+        })
+    }
+
+    /// What a packet takes on the wire.
+    pub(crate) fn wire_bytes(&self, bytes: u32) -> u32 {
+        bytes.saturating_add(self.overhead_bytes)
+    }
+
+    /// How long the line needs for so many bytes.
+    #[inline(always)]
+    pub(crate) fn transmission(&mut self, wire_bytes: u32) -> Span {
+        for (bytes, nanos) in self.known {
+            if bytes == wire_bytes {
+                return Span::from_nanos(u64::from(nanos));
+            }
+        }
+        self.reckon(wire_bytes)
+    }
+
+    #[cold]
+    fn reckon(&mut self, wire_bytes: u32) -> Span {
+        let span = self.rate.transmission(u64::from(wire_bytes));
+        if let Ok(nanos) = u32::try_from(span.nanos()) {
+            self.known = [(wire_bytes, nanos), self.known[0]];
+        }
+        span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Direction, Frame, Loss, LossModel, Side};
+    use flashcrowd_base::{Probability, RandomStream, Time};
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_drawn_or_decided_is_not_plain() {
+        let rated = Conditions { rate_bps: Rate::from_bps(8), ..Conditions::default() };
+        assert!(Plain::of(&rated).is_some());
+        assert!(Plain::of(&Conditions::default()).is_none());
+        let model = LossModel::Bernoulli { probability: Probability::ZERO };
+        let loss = Some(Loss { side: Side::Sender, model });
+        assert!(Plain::of(&Conditions { loss, ..rated.clone() }).is_none());
+        let queue = Queue::from(crate::CoDel::default());
+        assert!(Plain::of(&Conditions { queue, ..rated }).is_none());
+    }
+
+    proptest! {
+        /// A plain link does to packets what its conditions say, whatever their lengths.
+        #[test]
+        fn packets_fare_as_by_the_conditions(
+            bps in 1u64..1 << 33, overhead_bytes in 0u32..50, packets in prop::option::of(1u32..20),
+            bytes in prop::option::of(1000u64..20_000),
+            offers in prop::collection::vec((0u64..20_000_000, 1u32..1600, any::<bool>()), 1..200),
+        ) {
+            let conditions = Conditions {
+                rate_bps: Rate::from_bps(bps),
+                queue: Queue::DropTail(crate::QueueLimit { packets, bytes }),
+                delay_ns: Span::from_millis(7),
+                framing: Framing::Plain { overhead_bytes },
+                ..Conditions::default()
+            };
+            let mut plain = Plain::of(&conditions).unwrap();
+            let mut fast = Direction::new(RandomStream::new(1, "test", 0));
+            let (mut slow, mut now) = (fast.clone(), Time::START);
+            for (tag, (gap, bytes, full)) in (1..).zip(offers) {
+                now = now + Span::from_nanos(gap);
+                let frame = Frame { bytes: if full { 1500 } else { bytes }, tag };
+                let expected = slow.offer(&conditions, now, &frame, &mut |_, _| {});
+                prop_assert_eq!(fast.offer_plain(&mut plain, now, &frame), expected);
+                prop_assert_eq!(fast.counters(), slow.counters());
+            }
+        }
+    }
+}
