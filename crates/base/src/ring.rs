@@ -53,12 +53,14 @@ impl<T: Copy + Default> Ring<T> {
         if position < self.len() { self.slots.get_mut(place) } else { None }
     }
     /// The first entry.
+    #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.get(0)
+        if self.len == 0 { None } else { self.slots.get(self.head as usize) }
     }
     /// The first entry, to be changed.
+    #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        self.get_mut(0)
+        if self.len == 0 { None } else { self.slots.get_mut(self.head as usize) }
     }
     /// The last entry.
     pub fn back(&self) -> Option<&T> {
@@ -91,9 +93,16 @@ impl<T: Copy + Default> Ring<T> {
     /// Takes the first entry.
     pub fn pop_front(&mut self) -> Option<T> {
         let entry = *self.front()?;
-        self.head = self.place(1) as u32;
-        self.len -= 1;
+        self.drop_front();
         Some(entry)
+    }
+
+    /// Drops the first entry, which must be there.
+    #[inline]
+    pub fn drop_front(&mut self) {
+        debug_assert!(self.len > 0);
+        self.head = (self.head + 1) & (self.slots.len() as u32).wrapping_sub(1);
+        self.len -= 1;
     }
 
     /// The entries, the first one first.

@@ -207,7 +207,7 @@ impl Direction {
     /// [`offer`](Direction::offer) to a plain link, as `plain` says instead of its conditions. Only for a direction that
     /// [is plain](Direction::is_plain).
     #[inline(always)]
-    pub fn offer_plain<P: Packet>(&mut self, plain: &mut Plain, now: Time, packet: &P) -> Outcome {
+    pub fn offer_plain<P: Packet>(&mut self, plain: &Plain, now: Time, packet: &P) -> Outcome {
         debug_assert!(self.is_plain());
         let bytes = plain.wire_bytes(packet.bytes());
         if self.has_no_room(plain, bytes) {

@@ -3,16 +3,16 @@ use flashcrowd_base::{Rate, Span};
 
 /// What a packet needs of the [`Conditions`] of a plain link: a rate, a delay, a drop-tail queue, and nothing drawn.
 ///
-/// It fits into a line of the cache, and most packets need no division: they are as long as one before them.
+/// It fits into a line of the cache, and a packet's transmission takes no division.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     rate: Rate,
+    /// 2^64 over the rate, rounded down.
+    inverse: u64,
     pub(crate) delay: Span,
     pub(crate) max_packets: u32,
     overhead_bytes: u32,
     pub(crate) max_bytes: u64,
-    /// The last two lengths on the wire, and how long the line needs for each.
-    known: [(u32, u32); 2],
 }
 
 impl Plain {
@@ -30,11 +30,11 @@ impl Plain {
         };
         Some(Plain {
             rate: *rate,
+            inverse: u64::MAX / rate.bps(),
             delay: conditions.delay_ns,
             max_packets: limit.packets.unwrap_or(u32::MAX),
             overhead_bytes,
             max_bytes: limit.bytes.unwrap_or(u64::MAX),
-            known: [(0, 0); 2],
         })
     }
 
@@ -43,24 +43,20 @@ impl Plain {
         bytes.saturating_add(self.overhead_bytes)
     }
 
-    /// How long the line needs for so many bytes.
+    /// [`Rate::transmission`] of so many bytes: the quotient by the inverse is at most two too small.
     #[inline(always)]
-    pub(crate) fn transmission(&mut self, wire_bytes: u32) -> Span {
-        for (bytes, nanos) in self.known {
-            if bytes == wire_bytes {
-                return Span::from_nanos(u64::from(nanos));
-            }
+    pub(crate) fn transmission(&self, wire_bytes: u32) -> Span {
+        let bps = self.rate.bps();
+        let Some(bits_nanos) = u64::from(wire_bytes).checked_mul(8_000_000_000) else {
+            return self.rate.transmission(wire_bytes.into());
+        };
+        let mut nanos = ((u128::from(bits_nanos) * u128::from(self.inverse)) >> 64) as u64;
+        let mut rest = bits_nanos - nanos * bps;
+        while rest >= bps {
+            rest -= bps;
+            nanos += 1;
         }
-        self.reckon(wire_bytes)
-    }
-
-    #[cold]
-    fn reckon(&mut self, wire_bytes: u32) -> Span {
-        let span = self.rate.transmission(u64::from(wire_bytes));
-        if let Ok(nanos) = u32::try_from(span.nanos()) {
-            self.known = [(wire_bytes, nanos), self.known[0]];
-        }
-        span
+        Span::from_nanos(nanos + u64::from(rest > 0))
     }
 }
 
@@ -84,6 +80,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_transmission_takes_what_the_rate_says(bps in 1u64.., bytes in any::<u32>()) {
+            for bps in [bps, 1 + bps % 10_000_000_000, 1 + bps % 1000] {
+                let rate = Rate::from_bps(bps).unwrap();
+                let plain = Plain::of(&Conditions { rate_bps: Some(rate), ..Conditions::default() });
+                for bytes in [bytes, bytes % 65_536, 1500] {
+                    let expected = rate.transmission(bytes.into());
+                    prop_assert_eq!(plain.unwrap().transmission(bytes), expected);
+                }
+            }
+        }
+
         /// A plain link does to packets what its conditions say, whatever their lengths.
         #[test]
         fn packets_fare_as_by_the_conditions(
@@ -98,14 +106,14 @@ mod tests {
                 framing: Framing::Plain { overhead_bytes },
                 ..Conditions::default()
             };
-            let mut plain = Plain::of(&conditions).unwrap();
+            let plain = Plain::of(&conditions).unwrap();
             let mut fast = Direction::new(RandomStream::new(1, "test", 0));
             let (mut slow, mut now) = (fast.clone(), Time::START);
             for (tag, (gap, bytes, full)) in (1..).zip(offers) {
                 now = now + Span::from_nanos(gap);
                 let frame = Frame { bytes: if full { 1500 } else { bytes }, tag };
                 let expected = slow.offer(&conditions, now, &frame, &mut |_, _| {});
-                prop_assert_eq!(fast.offer_plain(&mut plain, now, &frame), expected);
+                prop_assert_eq!(fast.offer_plain(&plain, now, &frame), expected);
                 prop_assert_eq!(fast.counters(), slow.counters());
             }
         }

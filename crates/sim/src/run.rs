@@ -145,13 +145,16 @@ impl<'p> Run<'p> {
                 if self.world.sockets.are_many() {
                     self.ahead.of_fifo(&mut self.world, &self.apps, event.index);
                 }
-                if let Some((packet, sacks)) = self.world.take_packet(event) {
-                    self.pass(packet, &sacks);
+                if let Some((packet, sacks)) = self.world.on_fifo(event.index) {
+                    self.arrive(&packet, &sacks);
                 }
             }
             EventKind::Packet => {
-                if let Some((packet, sacks)) = self.world.take_packet(event) {
-                    self.pass(packet, &sacks);
+                if let Some((packet, sacks)) = self.world.take_unordered(event.index) {
+                    match packet.is_arriving() {
+                        true => self.arrive(&packet, &sacks),
+                        false => self.world.forward(packet, &sacks),
+                    }
                 }
             }
             EventKind::Link => self.world.on_link(event.index),
@@ -172,14 +175,11 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// A packet has left a link: it is there, or goes on to the next one.
-    fn pass(&mut self, packet: Packet, sacks: &Sacks) {
-        if !packet.is_arriving() {
-            return self.world.forward(packet, sacks);
-        }
+    /// A packet has reached its host.
+    fn arrive(&mut self, packet: &Packet, sacks: &Sacks) {
         self.world.network.totals.delivered += u64::from(packet.frames());
         if self.world.sockets.tap.is_some() {
-            self.see_arrival(&packet, sacks);
+            self.see_arrival(packet, sacks);
         }
         match packet.content() {
             Content::Segment { socket, segment } => {

@@ -1,7 +1,7 @@
 use flashcrowd_link::{Ack, Ecn, Flow, Packet};
 
 /// A packet that knows how far it is on its route.
-pub trait Carried: Packet {
+pub trait Carried: Packet + Copy {
     /// Index of its route; see [`Topology::route`](crate::Topology::route).
     fn route(&self) -> u32;
     /// The next step of the route.

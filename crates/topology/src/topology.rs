@@ -262,6 +262,7 @@ impl<K> Topology<K> {
         self.go(now, arrives, Some(link), packet, keep, gone)
     }
 
+    // What is not inlined gets a copy of the packet, so that the packet itself stays in registers.
     #[inline(always)]
     fn go<P: Carried>(
         &mut self,
@@ -286,7 +287,7 @@ impl<K> Topology<K> {
                 let Some(own) = &mut route.own else { return Advance::Lost };
                 let core = &self.cores[route.core as usize].conditions;
                 let conditions = own.drawn.as_ref().map_or(core, |drawn| &drawn.conditions);
-                own.direction.offer(conditions, at, packet, &mut |_, _| {})
+                own.direction.offer(conditions, at, &{ *packet }, &mut |_, _| {})
             } else {
                 let link = &mut self.links[step as usize];
                 if link.elsewhere {
@@ -296,16 +297,17 @@ impl<K> Topology<K> {
                 if rated && (at > now || left.is_some()) {
                     break; // It enters this queue later.
                 }
-                let outcome = if let Some(plain) = &mut link.plain {
+                let outcome = if let Some(plain) = &link.plain {
                     link.direction.offer_plain(plain, now, packet)
                 } else if link.decides {
                     let (source, target) = (route.from, route.to);
                     packet.set_step(place);
                     self.last_tag = next_tag(self.last_tag);
                     packet.set_tag(self.last_tag);
+                    let packet = &{ *packet };
                     offer_to_discipline(link, now, OnRoute { packet, source, target }, &keep, gone)
                 } else {
-                    link.direction.offer(&link.conditions, at, packet, &mut |_, _| {})
+                    link.direction.offer(&link.conditions, at, &{ *packet }, &mut |_, _| {})
                 };
                 if let (Outcome::Arrives(_), true) = (outcome, rated) {
                     left = Some(step);

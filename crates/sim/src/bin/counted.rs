@@ -1,7 +1,7 @@
 //! Runs small enough for a profiler that counts instructions and cache lines: `counted NAME`.
 //!
 //! Prints packets delivered, events, and a digest of all tables, by which two builds are compared. Without a name it
-//! prints the names of those that `benches/instructions.py` counts. `large`, a crowd ten times as large, is for the clock.
+//! prints the names of those that `benches/instructions.py` counts; the others are for the clock.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -26,8 +26,11 @@ const RUNS: [(&str, fn() -> Plan); 6] = [
     ("content-server", served),
 ];
 
-const LARGE: (&str, fn() -> Plan) =
-    ("large", || flash_crowd(1000, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0)));
+/// The same in large: for the clock.
+const LARGE: [(&str, fn() -> Plan); 2] = [
+    ("large-star", || star(100, 4, 100)),
+    ("large-crowd", || flash_crowd(1000, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0))),
+];
 
 fn utp() -> Plan {
     let mut plan = star(20, 4, 40);
@@ -47,7 +50,7 @@ fn served() -> Plan {
 
 fn main() -> ExitCode {
     let asked = std::env::args().nth(1);
-    let mut runs = RUNS.iter().chain(&[LARGE]);
+    let mut runs = RUNS.iter().chain(&LARGE);
     let Some((name, plan)) = runs.find(|(name, _)| asked.as_deref() == Some(name)) else {
         let names: Vec<&str> = RUNS.iter().map(|(name, _)| *name).collect();
         println!("{}", names.join("\n"));

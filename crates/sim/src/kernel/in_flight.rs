@@ -1,7 +1,7 @@
 use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
-use flashcrowd_base::{Ring, Slab, Time};
+use flashcrowd_base::{Ring, Slab, Time, prefetch};
 use flashcrowd_link::Packet as _;
 
 /// Packets in flight: between two links, or between a link and a host.
@@ -24,6 +24,33 @@ pub(super) struct Fifo {
     pub(super) prefetched: u32,
 }
 
+impl Fifo {
+    /// The first packet, whose event this is, to be changed in its place and then [taken](Fifo::take); and its SACK
+    /// ranges. Nothing if the event is stale.
+    #[inline(always)]
+    pub(super) fn first(&mut self, now: Time) -> Option<(&mut Packet, Sacks)> {
+        let packet = self.packets.front_mut().filter(|packet| packet.due() == now)?;
+        let sacks = if packet.has_sacks() { self.sacks.front() } else { None };
+        Some((packet, sacks.copied().unwrap_or_default()))
+    }
+
+    /// Takes the first packet out, which had SACK ranges or not, and schedules the event of the next one.
+    #[inline(always)]
+    pub(super) fn take(&mut self, queue: &mut EventQueue<Event>, number: u32, has_sacks: bool) {
+        if has_sacks {
+            self.sacks.pop_front();
+        }
+        self.packets.drop_front();
+        self.prefetched = self.prefetched.saturating_sub(1);
+        if let Some(next) = self.packets.front() {
+            queue.schedule_next(next.due(), Event::new(EventKind::Fifo, number));
+            if let Some(second) = self.packets.get(1) {
+                prefetch(second); // It becomes the first with the next event.
+            }
+        }
+    }
+}
+
 impl InFlight {
     pub(crate) fn new(fifos: usize) -> InFlight {
         InFlight {
@@ -38,17 +65,17 @@ impl InFlight {
         &mut self,
         queue: &mut EventQueue<Event>,
         fifo: Option<u32>,
-        packet: &Packet,
+        packet: Packet,
         sacks: &Sacks,
     ) {
-        let Some(fifo) = fifo else { return self.keep_unordered(queue, packet, sacks) };
+        let Some(fifo) = fifo else { return self.keep_unordered(queue, &{ packet }, sacks) };
         let in_order = &mut self.fifos[fifo as usize];
         match in_order.packets.back() {
             None => queue.schedule(packet.due(), Event::new(EventKind::Fifo, fifo)),
             Some(last) if last.due() <= packet.due() => {}
-            _ => return self.keep_early(queue, fifo, packet, sacks),
+            _ => return self.keep_early(queue, fifo, &{ packet }, sacks),
         }
-        in_order.packets.push_back(*packet);
+        in_order.packets.push_back(packet);
         if packet.has_sacks() {
             in_order.sacks.push_back(*sacks);
         }
@@ -81,25 +108,6 @@ impl InFlight {
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
         queue.schedule(packet.due(), Event::new(EventKind::Packet, slot));
-    }
-
-    /// Takes the first packet of a FIFO, whose event this is, unless the event is stale.
-    pub(crate) fn next_of(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        fifo: u32,
-    ) -> Option<(Packet, Sacks)> {
-        let in_order = &mut self.fifos[fifo as usize];
-        let packet = *in_order.packets.front().filter(|packet| packet.due() == now)?;
-        in_order.packets.pop_front();
-        let sacks = if packet.has_sacks() { in_order.sacks.pop_front() } else { None };
-        in_order.prefetched = in_order.prefetched.saturating_sub(1);
-        if let Some(next) = in_order.packets.front() {
-            queue.schedule_next(next.due(), Event::new(EventKind::Fifo, fifo));
-        }
-        self.prefetch_second(fifo);
-        Some((packet, sacks.unwrap_or_default()))
     }
 
     /// Takes the unordered packet whose event this is, unless the event is stale.
@@ -173,12 +181,19 @@ mod tests {
                 let mut sacks = Sacks::default();
                 sacks[0] = if has_sacks { (number as u32, number as u32 + 1) } else { (0, 0) };
                 let packet = Packet::segment(sender, &segment, 0, 0).arriving(due);
-                in_flight.keep(&mut queue, Some(0), &packet, &sacks);
+                in_flight.keep(&mut queue, Some(0), packet, &sacks);
             }
             let mut left = [const { Vec::new() }; 3];
             while let Some((now, event)) = queue.pop() {
                 let due = match event.kind {
-                    EventKind::Fifo => in_flight.next_of(&mut queue, now, event.index),
+                    EventKind::Fifo => {
+                        let fifo = &mut in_flight.fifos[event.index as usize];
+                        let first = fifo.first(now).map(|(packet, sacks)| (*packet, sacks));
+                        if let Some((packet, _)) = first {
+                            fifo.take(&mut queue, event.index, packet.has_sacks());
+                        }
+                        first
+                    }
                     EventKind::Packet => in_flight.take_unordered(now, event.index),
                     other => panic!("no event of a packet: {other:?}"),
                 };

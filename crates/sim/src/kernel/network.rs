@@ -18,6 +18,16 @@ pub(crate) struct Totals {
     pub(crate) dropped: u64,
 }
 
+/// What became of the first packet of a FIFO.
+pub(crate) enum FirstInLine {
+    /// It has reached its host.
+    Arrived(Packet, Sacks),
+    /// It was lost or dropped.
+    Gone(Packet),
+    /// It has gone on, or it was not its time.
+    UnderWay,
+}
+
 /// A packet that waits for a discipline, whole.
 type Held = (Packet, Sacks);
 /// A shared link of a run.
@@ -87,7 +97,7 @@ impl Network {
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
-        packet: &mut Packet,
+        packet: Packet,
     ) -> u32 {
         self.totals.sent += 1;
         self.launch(queue, now, packet, &Sacks::default())
@@ -104,7 +114,7 @@ impl Network {
         frames: u32,
         socket: u32,
         segment: &Segment,
-        packet: &mut Packet,
+        packet: Packet,
     ) -> u32 {
         self.totals.sent += u64::from(frames);
         if frames == 1 || self.topology.keeps_whole(packet.route()) {
@@ -127,8 +137,8 @@ impl Network {
         let launch = |index| {
             let frame = segment.frame(index);
             let bytes = frame.wire_bytes() as u32;
-            let mut packet = Packet::segment(socket, &frame, route, bytes);
-            self.launch(queue, now, &mut packet, &frame.sack)
+            let packet = Packet::segment(socket, &frame, route, bytes);
+            self.launch(queue, now, packet, &frame.sack)
         };
         (0..frames).map(launch).sum()
     }
@@ -138,7 +148,7 @@ impl Network {
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
-        packet: &mut Packet,
+        mut packet: Packet,
         sacks: &Sacks,
     ) -> u32 {
         packet.set_tag(self.topology.new_tag());
@@ -152,11 +162,36 @@ impl Network {
         queue: &mut EventQueue<Event>,
         fifo: u32,
         frames: u32,
-        packet: &Packet,
+        packet: Packet,
         sacks: &Sacks,
     ) {
         self.totals.sent += u64::from(frames);
         self.in_flight.keep(queue, Some(fifo), packet, sacks);
+    }
+
+    /// The first packet of a FIFO has left a link: it has arrived, or goes on to the next one. The event of the packet
+    /// behind it is scheduled before its own.
+    #[inline(always)]
+    pub(crate) fn on_fifo(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        number: u32,
+    ) -> FirstInLine {
+        let fifo = &mut self.in_flight.fifos[number as usize];
+        let Some((packet, sacks)) = fifo.first(now) else { return FirstInLine::UnderWay };
+        let has_sacks = packet.has_sacks();
+        if packet.is_arriving() {
+            let packet = *packet;
+            fifo.take(queue, number, has_sacks);
+            return FirstInLine::Arrived(packet, sacks);
+        }
+        let packet = *packet;
+        fifo.take(queue, number, has_sacks);
+        match self.travel(queue, now, packet, &sacks) {
+            true => FirstInLine::UnderWay,
+            false => FirstInLine::Gone(packet),
+        }
     }
 
     /// Moves a packet up to the next queue or the destination, and schedules its event there. `false` if
@@ -166,12 +201,12 @@ impl Network {
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
-        packet: &mut Packet,
+        mut packet: Packet,
         sacks: &Sacks,
     ) -> bool {
         let keep = |packet: &Packet| (*packet, *sacks);
         let evicted = &mut self.evicted;
-        let advance = self.topology.advance(now, packet, keep, &mut |(packet, _), _| {
+        let advance = self.topology.advance(now, &mut packet, keep, &mut |(packet, _), _| {
             evicted.push(packet);
         });
         self.settle(queue, packet, sacks, advance)
@@ -182,7 +217,7 @@ impl Network {
     fn settle(
         &mut self,
         queue: &mut EventQueue<Event>,
-        packet: &mut Packet,
+        mut packet: Packet,
         sacks: &Sacks,
         advance: Advance,
     ) -> bool {
@@ -247,7 +282,7 @@ impl Network {
                 Some(at) => self.topology.resume(now, link, at, &mut packet, keep, &mut gone),
                 None => Advance::Lost,
             };
-            if !self.settle(queue, &mut packet, &sacks, advance) {
+            if !self.settle(queue, packet, &sacks, advance) {
                 lost = Some(packet);
             }
         }

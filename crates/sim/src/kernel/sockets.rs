@@ -99,11 +99,11 @@ impl Route {
     ) -> u32 {
         if self.delay != ROUTED {
             let packet = Packet::segment(to, segment, u32::MAX, 0).arriving(now + self.delay);
-            network.send_direct(queue, self.number, frames, &packet, &segment.sack);
+            network.send_direct(queue, self.number, frames, packet, &segment.sack);
             return 1;
         }
-        let mut packet = Packet::segment(to, segment, self.number, bytes());
-        network.send_segment(queue, now, frames, to, segment, &mut packet)
+        let packet = Packet::segment(to, segment, self.number, bytes());
+        network.send_segment(queue, now, frames, to, segment, packet)
     }
 
     /// The same for a uTP packet.
@@ -119,10 +119,10 @@ impl Route {
     ) -> u32 {
         if self.delay != ROUTED {
             let packet = Packet::utp(to, slot, u32::MAX, 0).arriving(now + self.delay);
-            network.send_direct(queue, self.number, 1, &packet, &Sacks::default());
+            network.send_direct(queue, self.number, 1, packet, &Sacks::default());
             return 1;
         }
-        network.send(queue, now, &mut Packet::utp(to, slot, self.number, bytes))
+        network.send(queue, now, Packet::utp(to, slot, self.number, bytes))
     }
 }
 

@@ -1,9 +1,9 @@
 use super::capture::NOT_CAPTURED;
 use super::connection_log::LoggedEnd;
-use super::event::{Event, EventKind};
+use super::event::Event;
 use super::event_queue::EventQueue;
 use super::monitor::Monitor;
-use super::network::Network;
+use super::network::{FirstInLine, Network};
 use super::owner::{Owner, other};
 use super::packet::{Content, Datagram, Packet, Sacks};
 use super::sockets::{self, Sockets, Syn};
@@ -103,20 +103,25 @@ impl<M> World<M> {
         self.queue.schedule(at, Event::app(app, code, index));
     }
 
-    /// The packet whose event this is, unless the event is stale.
+    /// The first packet of a FIFO has left a link. It goes on to the next one, or is returned if it is there.
     #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
-    pub(crate) fn take_packet(&mut self, event: Event) -> Option<(Packet, Sacks)> {
-        match event.kind {
-            EventKind::Fifo => {
-                self.network.in_flight.next_of(&mut self.queue, self.now, event.index)
-            }
-            _ => self.network.in_flight.take_unordered(self.now, event.index),
+    pub(crate) fn on_fifo(&mut self, fifo: u32) -> Option<(Packet, Sacks)> {
+        match self.network.on_fifo(&mut self.queue, self.now, fifo) {
+            FirstInLine::Arrived(packet, sacks) => return Some((packet, sacks)),
+            FirstInLine::Gone(packet) => self.forget(&packet),
+            FirstInLine::UnderWay => {}
         }
+        None
+    }
+
+    /// The packet in no FIFO whose event this is, unless the event is stale.
+    pub(crate) fn take_unordered(&mut self, slot: u32) -> Option<(Packet, Sacks)> {
+        self.network.in_flight.take_unordered(self.now, slot)
     }
 
     /// A packet has left a link, and goes on to the next one.
-    pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
-        if !self.network.travel(&mut self.queue, self.now, &mut packet, sacks) {
+    pub(crate) fn forward(&mut self, packet: Packet, sacks: &Sacks) {
+        if !self.network.travel(&mut self.queue, self.now, packet, sacks) {
             self.forget(&packet);
         }
     }
@@ -342,8 +347,8 @@ impl<M> World<M> {
             tap.sends_datagram(self.now, from, to, datagram);
         }
         let route = self.network.route(from, to);
-        let mut packet = Packet::datagram(datagram, route);
-        self.network.send(&mut self.queue, self.now, &mut packet);
+        let packet = Packet::datagram(datagram, route);
+        self.network.send(&mut self.queue, self.now, packet);
     }
 
     /// Carries out an entry of the timeline that changes the network; ignores others.
