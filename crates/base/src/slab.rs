@@ -40,6 +40,14 @@ impl<T> Slab<T> {
         self.places.len()
     }
 
+    /// Asks the processor's cache for a place; see [`prefetch`](crate::prefetch).
+    #[inline(always)]
+    pub fn prefetch(&self, index: u32) {
+        if let Some(place) = self.places.get(index as usize) {
+            crate::prefetch(place);
+        }
+    }
+
     /// Puts a value at a free place, whose next is [`NOWHERE`]; the number of the place.
     pub fn insert(&mut self, value: T) -> u32 {
         self.insert_before(value, NOWHERE)

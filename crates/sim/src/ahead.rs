@@ -5,13 +5,17 @@
 //! see [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
 
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{EventKind, PrefetchHint};
+use crate::kernel::{Event, EventKind, PrefetchHint};
 
-/// Sockets to prefetch for. A field so that its capacity is reused.
+/// Sockets and events to prefetch for. Fields so that their capacity is reused.
 #[derive(Default)]
 pub(crate) struct Ahead {
     sockets: Vec<PrefetchHint>,
+    events: Vec<Event>,
 }
+
+/// How many steps an application's [`prefetch_event`](App::prefetch_event) takes before the last.
+const STEPS: u32 = 4;
 
 impl Ahead {
     /// Prefetches what the next few events will need.
@@ -22,7 +26,8 @@ impl Ahead {
                 EventKind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
                 EventKind::Packet => world.network.in_flight.peek(None, event.index),
                 EventKind::App => {
-                    apps[usize::from(event.app)].prefetch_event(event).map(PrefetchHint::write)
+                    self.events.push(event);
+                    None
                 }
                 EventKind::Socket if world.sockets.expects_timer(event.index) => {
                     Some(PrefetchHint::write(event.index))
@@ -31,6 +36,14 @@ impl Ahead {
             };
             self.sockets.extend(look);
         }
+        let app = |event: Event| &apps[usize::from(event.app)];
+        for step in 0..STEPS {
+            for &event in &self.events {
+                app(event).prefetch_event(event, step);
+            }
+        }
+        let last = self.events.drain(..).filter_map(|event| app(event).prefetch_event(event, STEPS));
+        self.sockets.extend(last.map(PrefetchHint::write));
         self.ask(world, apps);
     }
 

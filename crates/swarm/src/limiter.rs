@@ -9,18 +9,19 @@ use std::collections::VecDeque;
 
 /// Says whose turn it is, and when. What is written is the caller's business.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Limiter {
-    rate: Option<Rate>,
-    rules: LimiterRules,
+    round_robin: VecDeque<ConnId>,
+    wake: Time,
+    settled: Time,
     /// In bits times nanoseconds, so that no rounding accumulates.
     debt: i64,
     /// In its place, if the limit is one on a mean.
     window: Option<Box<RateWindow>>,
-    settled: Time,
-    wake: Time,
+    rate: Option<Rate>,
+    rules: LimiterRules,
     /// Ticks fall this long after the multiples of their period.
     phase: Span,
-    round_robin: VecDeque<ConnId>,
 }
 
 /// One byte of debt.
@@ -61,6 +62,12 @@ impl Limiter {
     /// Whose turn is next.
     pub fn next_grant(&self) -> Option<ConnId> {
         self.round_robin.front().copied()
+    }
+    /// Asks for what [`next_grant`](Limiter::next_grant) needs besides the limiter.
+    pub fn prefetch_next_grant(&self) {
+        if let Some(first) = self.round_robin.front() {
+            flashcrowd_base::prefetch(first);
+        }
     }
     /// When the next turn is, or `NEVER` while no connection waits.
     pub fn wake(&self) -> Time {

@@ -112,8 +112,9 @@ pub(crate) trait App {
     /// What it recorded.
     fn tables(&self, world: &World) -> Vec<Table>;
 
-    /// Prefetches the memory that an event will need. Returns the socket that it will write to.
-    fn prefetch_event(&self, _event: Event) -> Option<u32> {
+    /// Prefetches the memory that an event will need, in steps: one reads what those before it have asked for, so that
+    /// those of several events can be waited for together. The last one returns the socket that the event will write to.
+    fn prefetch_event(&self, _event: Event, _step: u32) -> Option<u32> {
         None
     }
     /// Prefetches the memory that a message at a socket of `owner` will need.
@@ -259,9 +260,9 @@ macro_rules! applications {
                     $(AnyApp::$Kind(app) => app.tables(world),)+
                 }
             }
-            fn prefetch_event(&self, event: Event) -> Option<u32> {
+            fn prefetch_event(&self, event: Event, step: u32) -> Option<u32> {
                 match self {
-                    $(AnyApp::$Kind(app) => app.prefetch_event(event),)+
+                    $(AnyApp::$Kind(app) => app.prefetch_event(event, step),)+
                 }
             }
             fn prefetch_reader(&self, owner: Owner) {

@@ -6,11 +6,11 @@ use super::owner::{Owner, other};
 use super::packet::Packet;
 use super::prefetch_hint::PrefetchHint;
 use super::sockets::Sockets;
-use flashcrowd_base::{Time, prefetch};
+use flashcrowd_base::Time;
 use flashcrowd_transport::tcp::Connection;
 
 /// How many packets of a FIFO are prefetched for at a time.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 
 impl<M> Sockets<M> {
     /// Whether the sockets, of 768 bytes each, exceed the processor's L1 and L2 caches, so that prefetching
@@ -74,12 +74,5 @@ impl InFlight {
         ordered.prefetched = count as u32;
         ahead.extend(ordered.packets.iter().take(count).filter_map(Packet::look));
         true
-    }
-
-    /// Prefetches the second packet of a FIFO, which becomes the first with the next event.
-    pub(super) fn prefetch_second(&self, fifo: u32) {
-        if let Some(second) = self.fifos[fifo as usize].packets.get(1) {
-            prefetch(second);
-        }
     }
 }

@@ -42,9 +42,13 @@ const OPEN_AHEAD: u64 = FINE_SLOTS / FINE_PER_COARSE - 1;
 /// `pop` takes fine slots together until there are this many events...
 const FEW: usize = 4;
 /// ...`look_ahead` until there are this many, whose memory an engine can then prefetch...
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 /// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
 const BATCH_SLOTS: u64 = 128;
+/// `look_ahead` asks for the first events of so many slots behind the batch, where more events than this are pending:
+/// fewer are in the processor's cache.
+const SLOTS_AHEAD: u64 = 32;
+const MANY: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
@@ -230,6 +234,11 @@ impl<T: Copy> EventQueue<T> {
         while self.current.is_empty() && !self.is_empty() {
             self.advance(BATCH);
         }
+        if self.len() > MANY {
+            for slot in self.slot + 1..=self.slot + SLOTS_AHEAD {
+                self.waiting.prefetch(self.fine.heads[FineLevel::place(slot)]);
+            }
+        }
         self.current.iter().map(|entry| entry.event)
     }
 
@@ -327,7 +336,7 @@ mod tests {
     #[test]
     fn slots_are_opened_together_until_there_are_enough_events() {
         let mut queue = in_slots(1..=40);
-        for batch in [16, 16, 8] {
+        for batch in [32, 8] {
             assert!(queue.is_between_batches());
             assert_eq!(queue.look_ahead().count(), batch);
             for _ in 0..batch {

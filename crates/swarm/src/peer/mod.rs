@@ -257,6 +257,21 @@ impl Peer {
         self.conns.prefetch(conn);
     }
 
+    /// Asks for what [`next_grant`](Peer::next_grant) needs: first this,
+    pub fn prefetch_limiter(&self) {
+        flashcrowd_base::prefetch(&self.limiter);
+    }
+    /// then this,
+    pub fn prefetch_next_grant(&self) {
+        self.limiter.prefetch_next_grant();
+    }
+    /// and, after [`prefetch`](Peer::prefetch), for what writing a block to a connection needs.
+    pub fn prefetch_work(&self, conn: ConnId) {
+        if let Some(work) = self.conns.get(conn).and_then(|conn| conn.work.as_deref()) {
+            flashcrowd_base::prefetch(work);
+        }
+    }
+
     /// The PIECE of which a part has been written to a neighbour, and the rest has not.
     pub fn half_written(&self, conn: ConnId) -> Option<Message> {
         self.conns.get(conn)?.half_written()

@@ -15,7 +15,7 @@ use crate::kernel::{
 };
 use control::{ControlRow, UploadControl};
 use disks::SeedDisk;
-use flashcrowd_base::{RandomStream, Slab, Span, Time};
+use flashcrowd_base::{RandomStream, Slab, Span, Time, prefetch};
 use flashcrowd_plan::{
     self as plan, Change, Plan, Population, Sampled, TransportChoice, What, Windowed, Workload,
 };
@@ -133,18 +133,20 @@ struct Swarm {
     first_class: u32,
 }
 
-/// The client of one peer, before, while and after it is in its swarm.
+/// The client of one peer, before, while and after it is in its swarm; what packets need of it stands in one line of the
+/// cache.
+#[repr(C, align(64))]
 struct Peer {
     machine: Option<Box<swarm::Peer>>,
     /// The sockets of each of its connections, by `ConnId`.
     sockets: Vec<PeerSockets>,
-    /// Its connections to web seeds, by number, as far as it ever had one.
-    web_seeds: Vec<WebSeedLink>,
-    /// The number of its disk.
-    disk: Option<u32>,
     armed: Time,
     /// Whether its client counts what is read by the second.
     counts_reads: bool,
+    /// The number of its disk.
+    disk: Option<u32>,
+    /// Its connections to web seeds, by number, as far as it ever had one.
+    web_seeds: Vec<WebSeedLink>,
     /// What it does now.
     standing: Standing,
     /// What web seeds had brought when it left.
@@ -266,14 +268,6 @@ impl<'p> Swarms<'p> {
     /// What the client of a peer has done, while it is there.
     fn progress(&self, peer: u32) -> Option<Progress> {
         self.peers[peer as usize].progress()
-    }
-    /// The connection and the socket that a peer's timer will probably write to.
-    fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
-        let peer = &self.peers[peer as usize];
-        let conn = peer.machine.as_ref()?.next_grant()?;
-        let PeerSockets { control, outgoing, .. } = peer.sockets(conn);
-        let socket = if outgoing == NO_SOCKET { control } else { outgoing };
-        (socket != NO_SOCKET).then_some((conn, socket))
     }
     /// What a peer sent may have been acknowledged.
     fn heard(&mut self, world: &World, peer: u32, socket: u32) {
@@ -445,13 +439,33 @@ impl App for Swarms<'_> {
         self.swarm_tables(world)
     }
 
-    fn prefetch_event(&self, event: Event) -> Option<u32> {
+    fn prefetch_event(&self, event: Event, step: u32) -> Option<u32> {
         if event.code != Code::Timer as u8 {
             return None;
         }
-        let (conn, socket) = self.next_turn(event.index)?;
-        self.prefetch_connection(event.index, conn);
-        Some(socket)
+        let peer = &self.peers[event.index as usize];
+        if step == 0 {
+            prefetch(peer);
+            return None;
+        }
+        let machine = peer.machine.as_ref()?;
+        match step {
+            1 => machine.prefetch_limiter(),
+            2 => machine.prefetch_next_grant(),
+            3 => {
+                let conn = machine.next_grant()?;
+                machine.prefetch(conn);
+                if let Some(sockets) = peer.sockets.get(conn.0 as usize) {
+                    prefetch(sockets);
+                }
+            }
+            _ => {
+                let conn = machine.next_grant()?;
+                machine.prefetch_work(conn);
+                return peer.writes_to(conn);
+            }
+        }
+        None
     }
     fn prefetch_reader(&self, owner: Owner) {
         if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
@@ -461,6 +475,12 @@ impl App for Swarms<'_> {
 }
 
 impl Peer {
+    /// The socket that a block for a neighbour is written to.
+    fn writes_to(&self, conn: ConnId) -> Option<u32> {
+        let PeerSockets { control, outgoing, .. } = self.sockets(conn);
+        let socket = if outgoing == NO_SOCKET { control } else { outgoing };
+        (socket != NO_SOCKET).then_some(socket)
+    }
     fn sockets(&self, conn: ConnId) -> PeerSockets {
         self.sockets.get(conn.0 as usize).copied().unwrap_or(PeerSockets::NONE)
     }
