@@ -7,6 +7,8 @@ __all__ = [
     "CallRules",
     "Cancelled",
     "ContentServer",
+    "Division",
+    "DownloadRules",
     "EngineFault",
     "IdlePoll",
     "Lab",
@@ -635,6 +637,69 @@ class WebRules:
         """A line for each workload whose pages lost connections, or brought nothing."""
     def tables(self) -> list[_Columns]:
         """The table `pages`, as columns."""
+
+@final
+class DownloadRules:
+    """The downloads of a run, each by its place. Instants are seconds of the run."""
+
+    def __new__(cls, plan: Plan, seed: int) -> DownloadRules:
+        """Those of a plan, in a run with a seed."""
+    def download(self, workload: int) -> tuple[int, float] | None:
+        """The place of the download of a workload, and when it starts."""
+    def begin(self, now_s: float, place: int) -> None:
+        """A download starts."""
+    def observe(
+        self,
+        place: int,
+        server: int,
+        connections: int,
+        lost: int,
+        ranges: int,
+        bytes: int,
+        instants_s: tuple[float | None, float | None, float | None],
+    ) -> None:
+        """What a server, by its place in the list of them, has brought so far.
+
+        The instants are those of the first request, of the first byte and of the last one.
+        """
+    def end(self, now_s: float, place: int, how: str) -> bool:
+        """A download is over: "whole", "stopped" or "lost". Whether that is new."""
+    def is_done(self) -> bool:
+        """Whether all have ended."""
+    def progress(self) -> float:
+        """How far the one is that is furthest behind."""
+    def unfinished(self) -> list[str]:
+        """A line for each that has not ended."""
+    def undelivered(self, now_s: float) -> list[str]:
+        """A line for each that lost its last connection, or of which no byte arrived."""
+    def payload_bytes(self) -> int:
+        """Bytes of files that have arrived."""
+    def tables(self) -> list[_Columns]:
+        """The tables `fetches` and `fetch_servers`, as columns."""
+
+@final
+class Division:
+    """The missing bytes of a file, which several connections divide."""
+
+    def __new__(
+        cls,
+        missing: Sequence[tuple[int, int]],
+        connections: int,
+        range_bytes: int | None,
+        least_split_bytes: int | None,
+    ) -> Division:
+        """Nothing was asked for of what is missing, ascending runs.
+
+        Without a range, connections get equal parts; without a least split, no rest is halved.
+        """
+    def ask(self, connection: int) -> tuple[int, int] | None:
+        """What a connection that has asked for nothing asks for now; None if nothing is left."""
+    def receive(self, connection: int, bytes: int) -> tuple[int, bool]:
+        """Bytes of its range came: how many were missing, and whether all of the range has come."""
+    def lose(self, connection: int) -> None:
+        """A connection brings nothing any more: what is left of its range is for any."""
+    def is_whole(self) -> bool:
+        """Whether every byte has come."""
 
 @final
 class SwarmPeer:

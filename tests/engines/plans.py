@@ -143,6 +143,27 @@ def web() -> dict[str, Any]:
     }
 
 
+def download(mirrors: list[int] | None = None) -> dict[str, Any]:
+    return {
+        "kind": "download",
+        "name": "image",
+        "from": 0,
+        "to": 1,
+        "mirrors": mirrors or [],
+        "transport": None,
+        "size_bytes": 1_000_000,
+        "connections": 3,
+        "range_bytes": 100_000,
+        "least_split_bytes": 20_000,
+        "use_head": True,
+        "request_bytes": 400,
+        "head_bytes": 300,
+        "start_ns": 0,
+        "spread_ns": 0,
+        "stop_ns": None,
+    }
+
+
 def call() -> dict[str, Any]:
     return {
         "kind": "call",

@@ -19,6 +19,7 @@ EACH = [
     plans.web(),
     plans.call(),
     plans.origin(),
+    plans.download([2]),
 ]
 GOOD = plans.plan(4, EACH, loss=0.01)
 GOOD["timeline"] = [

@@ -15,7 +15,15 @@ from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.store import schema
 
-EACH = [plans.swarm(5), plans.transfer(), plans.ping(), plans.web(), plans.call(), plans.origin()]
+EACH = [
+    plans.swarm(5),
+    plans.transfer(),
+    plans.ping(),
+    plans.web(),
+    plans.call(),
+    plans.origin(),
+    plans.download([2]),
+]
 EACH[0]["populations"][0]["upload_control"] = plans.control(reflector=5)
 EACH[0]["populations"][1]["profile"] = 1
 EACH[0] |= {"size_bytes": 600_000, "web_seeds": [{"origin": 5, "file": 0}]}

@@ -35,6 +35,10 @@ CASES: dict[str, Callable[[], str]] = {
     "50 flows": lambda: _small(plans.transfer() | {"flows": 50}),
     "5 % lost": lambda: _small(plans.transfer(), loss=0.05),
     "pages": lambda: _small(plans.web()),
+    "a download": lambda: _small(plans.download() | {"size_bytes": 10_000_000}),
+    "a download of equal parts": lambda: _small(
+        plans.download() | {"size_bytes": 10_000_000, "range_bytes": None}
+    ),
     "a call": lambda: _small(plans.call()),
     "pings": lambda: _small(plans.ping()),
     "an origin": lambda: _small(plans.origin()),

@@ -515,9 +515,48 @@ def test_a_call():
     ]
 
 
+def test_a_download_of_defaults():
+    assert lowered({"kind": "download", **BOTH, "size": "1 MB"}, stop={}) == [
+        {
+            "kind": "download",
+            "name": "it",
+            "from": 0,
+            "to": 2,
+            "mirrors": [],
+            "transport": None,
+            "size_bytes": 1_000_000,
+            "connections": 1,
+            "range_bytes": 1 << 20,
+            "least_split_bytes": 102_400,
+            "use_head": True,
+            "request_bytes": 400,
+            "head_bytes": 300,
+            "start_ns": 0,
+            "spread_ns": 0,
+            "stop_ns": None,
+        }
+    ]
+
+
+def test_each_host_of_a_group_downloads_from_all_mirrors():
+    plain = {"kind": "download", "size": "1 MB", "range": "equal", "least_split": "none"}
+    first, second = lowered({**plain, "from": "b-2", "to": "a", "mirrors": ["b-1"]}, stop={})
+    assert [(it["name"], it["to"]) for it in (first, second)] == [("it-1", 0), ("it-2", 1)]
+    for each in (first, second):
+        assert (each["from"], each["mirrors"]) == (3, [2])
+        assert (each["range_bytes"], each["least_split_bytes"]) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("workload", "place"),
     [
+        ({"kind": "download", "size": "0 B"}, "workloads.it.size"),
+        ({"kind": "download", "size": "1 MB", "connections": 0}, "workloads.it.connections"),
+        ({"kind": "download", "size": "1 MB", "range": "some"}, "workloads.it.range"),
+        ({"kind": "download", "size": "1 MB", "least_split": "0 B"}, "workloads.it.least_split"),
+        ({"kind": "download", "size": "1 MB", "mirrors": ["c"]}, "workloads.it.mirrors[0]"),
+        ({"kind": "download", "size": "1 MB", "mirrors": ["a-1"]}, "workloads.it.mirrors[0]"),
+        ({"kind": "download", "size": "1 MB", "mirrors": ["a"]}, "workloads.it.mirrors[0]"),
         ({"kind": "web", "transport": "libutpp"}, "workloads.it.transport"),
         ({"kind": "web", "users": -1}, "workloads.it.users"),
         ({"kind": "web", "connections": 0}, "workloads.it.connections"),
@@ -535,7 +574,7 @@ def test_a_call():
         ({"kind": "call", "transport": "libutp"}, "workloads.it.transport"),
     ],
 )
-def test_mistakes_in_pages_and_calls_are_named(workload: dict[str, Any], place: str):
+def test_mistakes_in_pages_calls_and_downloads_are_named(workload: dict[str, Any], place: str):
     groups = {"a": {"hosts": 2}, "b": {"hosts": 2}}
     document = {
         "format": 1,

@@ -71,6 +71,17 @@ VARIANTS: list[dict[str, Any]] = [
             "reading": {"kind": "pareto", "least": "1 s", "shape": 1.5, "longest": "1 min"},
         }
     },
+    {
+        "workloads.image": {
+            "kind": "download",
+            "from": "seed",
+            "to": "homes-1",
+            "mirrors": ["homes-2"],
+            "size": "1 MB",
+            "connections": 2,
+            "range": "equal",
+        }
+    },
     *({"workloads.mirror": {**MIRROR, "policy": policy}} for policy in ("attach", "circus")),
     *({"workloads.mirror": {**MIRROR, "disk": disk}} for disk in ("ssd", "network-volume")),
     {

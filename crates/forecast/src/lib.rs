@@ -6,6 +6,7 @@ mod call;
 mod capture;
 mod costs;
 mod crowd;
+mod download;
 mod fitted;
 mod load;
 mod logged_connections;
@@ -50,5 +51,6 @@ fn forecast(workload: &Workload) -> &dyn Forecast {
         Workload::Web(web) => web,
         Workload::Call(call) => call,
         Workload::Origin(origin) => origin,
+        Workload::Download(download) => download,
     }
 }

@@ -7,6 +7,7 @@ mod arrivals;
 mod call;
 mod capture;
 mod check;
+mod download;
 mod logged_connections;
 mod measures;
 mod network;
@@ -27,6 +28,7 @@ pub use call::Call;
 pub use capture::Capture;
 pub use check::Error;
 use check::{index, refused, require};
+pub use download::Download;
 use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
@@ -140,6 +142,8 @@ workloads! {
     Call;
     /// A content server with its disk, and those who download from it.
     Origin;
+    /// One file over several connections, from one or several servers.
+    Download;
 }
 
 /// What carries a connection: the configuration of both of its ends.

@@ -4,6 +4,7 @@
 mod build;
 #[cfg(target_os = "linux")]
 mod content_server;
+mod division;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod faults;
@@ -37,6 +38,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::content_server::{ContentServer, content_policies, origin_visits};
+    #[pymodule_export]
+    use crate::division::Division;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{
@@ -60,9 +63,9 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::rules::{
-        CallRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, TransferRules,
-        WebRules, finished_outcome, horizon_outcome, origin_stalled, origin_undelivered,
-        origin_unfinished, swarm_waits, with_undelivered,
+        CallRules, DownloadRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister,
+        TransferRules, WebRules, finished_outcome, horizon_outcome, origin_stalled,
+        origin_undelivered, origin_unfinished, swarm_waits, with_undelivered,
     };
     #[pymodule_export]
     use crate::simulate::{

@@ -6,6 +6,7 @@
 //! simulator drives it in virtual time, the emulator in real time.
 
 mod call;
+mod download;
 pub mod origin;
 mod outcome;
 mod ping;
@@ -17,6 +18,7 @@ mod transfer;
 mod web;
 
 pub use call::{Call, Calls};
+pub use download::{Came, Division, Download, Downloads, Ended, Request};
 pub use outcome::{Outcome, is_due, lost};
 pub use ping::{Ping, Pings};
 pub use series::{Sample, Sampler};

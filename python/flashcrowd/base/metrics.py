@@ -73,7 +73,7 @@ METRICS = (
     Metric(
         "download time", "swarm", "s",
         "Of each download, from the arrival of its host to the complete file.",
-        more="longer", less="shorter", others=("origin",), better="less",
+        more="longer", less="shorter", others=("origin", "download"), better="less",
         lost="downloads that never ended", parts=True,
     ),
     Metric(
@@ -159,6 +159,12 @@ METRICS = (
         "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",
         many=False, most=100.0, failures=True,
         noun="the share of unanswered pings", better="less", matters=_LOST,
+    ),
+    Metric(
+        "server rate", "download", "Mbit/s",
+        "Of each server of a download, its bytes over the time from the first request to the last "
+        "of them.",
+        better="more",
     ),
     Metric(
         "page time", "web", "s", "Of each page that came to its end, from click to last byte.",

@@ -294,6 +294,15 @@ def _web(table: Mapping[str, Any], there: str, side: int) -> str:
     return f"reads pages of {there}{who}" if side < 0 else f"pages for {there}"
 
 
+def _download(table: Mapping[str, Any], there: str, side: int) -> str:
+    if side < 0:
+        return f"serves {table.get('size')} to {there}"
+    others = [str(it) for it in table.get("mirrors", ())]
+    count = table.get("connections", 1)
+    over = f" over {counted(count, 'connection')}" if count != 1 else ""
+    return f"downloads {table.get('size')} from {' and '.join([there, *others])}{over}"
+
+
 def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
     flows = table.get("flows", 1)
     count = f" ({counted(flows, 'flow')})" if flows != 1 else ""
@@ -306,6 +315,7 @@ _FLOWS: dict[object, Callable[[Mapping[str, Any], str, int], str]] = {
     "ping": _ping,
     "call": _call,
     "web": _web,
+    "download": _download,
     "transfer": _transfer,
 }
 """What is said of workloads between two hosts, of each by its kind: at the other end `there`, of

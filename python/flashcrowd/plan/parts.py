@@ -67,10 +67,10 @@ def workloads(plan: Plan, table: type[W]) -> list[W]:
 
 
 def hosts_of(workload: Workload) -> set[int]:
-    """The hosts of a workload: its populations', or both ends."""
+    """The hosts of a workload: its populations', or both ends and what else it names."""
     if "populations" in workload:
         return {host for it in workload["populations"] for host in it["hosts"]}
-    return {workload["from"], workload["to"]}
+    return {workload["from"], workload["to"], *workload.get("mirrors", ())}
 
 
 def utp_of(plan: Plan, transfer: TransferWorkload) -> Settings:

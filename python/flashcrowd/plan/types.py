@@ -563,8 +563,38 @@ class OriginWorkload(TypedDict):
     unsent_bytes: int
 
 
+DownloadWorkload = TypedDict(
+    "DownloadWorkload",
+    {
+        "connections": int,
+        "from": int,
+        "head_bytes": int,
+        "kind": Literal["download"],
+        "least_split_bytes": int | None,
+        "mirrors": list[int],
+        "name": str,
+        "range_bytes": int | None,
+        "request_bytes": int,
+        "size_bytes": int,
+        "spread_ns": int,
+        "start_ns": int,
+        "stop_ns": int | None,
+        "to": int,
+        "transport": TransportChoice | None,
+        "use_head": bool,
+    },
+)
+"""One file over several connections, from one or several servers."""
+
+
 Workload: TypeAlias = (
-    SwarmWorkload | TransferWorkload | PingWorkload | WebWorkload | CallWorkload | OriginWorkload
+    SwarmWorkload
+    | TransferWorkload
+    | PingWorkload
+    | WebWorkload
+    | CallWorkload
+    | OriginWorkload
+    | DownloadWorkload
 )
 
 

@@ -297,6 +297,8 @@ def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[types.Wo
     made = {flow.plan_keys.get(key, key): value for key, value in to_plan(flow).items()}
     if flow.carried_by is not None:
         made["transport"] = used.carrier(flow.carried_by)
+    for field in flow.plan_hosts:
+        made[field] = [_one(host, hosts) for host in getattr(flow, field)]
     if made.get("program") == "live":  # the usual one is not named, as of populations
         del made["program"]
     return [cast("types.Workload", {**made, **it}) for it in _pairs(name, flow, hosts)]

@@ -70,6 +70,7 @@ def observations(results: Source) -> list[Observations]:
         *_transfers(results),
         *_pings(results),
         *_pages(results),
+        *_fetches(results),
         *_calls(results),
         *_links(results),
     ]
@@ -343,6 +344,38 @@ def _pings(results: Source) -> Iterator[Observations]:
 def _pages(results: Source) -> Iterator[Observations]:
     columns = ("start_s", "duration_s")
     yield from _answered(results, "pages", "web", columns, ("page time", 1), "unfinished pages")
+
+
+def _fetches(results: Source) -> Iterator[Observations]:
+    """Downloads of download workloads, and what each of their servers brought."""
+    rows, servers = source.table(results, "fetches"), source.table(results, "fetch_servers")
+    if rows is None or servers is None:
+        return
+    groups = section(section(results.study.get("network")).get("groups"))
+    workloads = section(results.study.get("workloads"))
+    runs, began, took = (
+        source.integers(rows, "run"),
+        *(source.numbers(rows, it) for it in ("start_s", "duration_s")),
+    )
+    names = _of_group(source.strings(rows, "download"), workloads)
+    group = np.asarray([_group(it, groups) for it in source.strings(rows, "to")], dtype=object)
+    for name in dict.fromkeys(names.tolist()):
+        mine = names == name
+        due = _due(results, name, runs[mine], began[mine], took[mine])
+        parts = {"group": group[mine]}
+        yield from _observed("download time", name, runs[mine], took[mine], parts, due)
+    runs, rates = source.integers(servers, "run"), source.numbers(servers, "rate_bps") / 1e6
+    names = _of_group(source.strings(servers, "download"), workloads)
+    hosts = source.strings(servers, "server")
+    for name, host in dict.fromkeys(zip(names.tolist(), hosts.tolist(), strict=True)):
+        mine = (names == name) & (hosts == host)
+        yield from _observed("server rate", f"{name} from {host}", runs[mine], rates[mine])
+
+
+def _of_group(names: np.ndarray, workloads: Mapping[str, Any]) -> np.ndarray:
+    """The workloads of a study of which these are: where a group downloads, each has a number."""
+    whole = [it if it in workloads else it.rpartition("-")[0] for it in names.tolist()]
+    return np.asarray(whole, dtype=object)
 
 
 def _answered(

@@ -12,6 +12,7 @@ from flashcrowd.scenario.distribution import (
     RttDistribution,
     SessionDistribution,
 )
+from flashcrowd.scenario.download import Download
 from flashcrowd.scenario.flows import Ping, Transfer
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, Jitter
@@ -50,6 +51,7 @@ __all__ = [
     "Delay",
     "Devices",
     "Direction",
+    "Download",
     "ExponentialReading",
     "Files",
     "FlashCrowd",

@@ -36,6 +36,8 @@ class Flow(Table):
 
     plan_keys: ClassVar[Mapping[str, str]] = {}
     """Keys that are called otherwise in the plan."""
+    plan_hosts: ClassVar[tuple[str, ...]] = ()
+    """Fields that name further hosts."""
 
     @property
     def carried_by(self) -> str | None:

@@ -321,6 +321,39 @@ ENGINE_TABLES: dict[str, Layout] = {
 """),
         ),
         Layout(
+            "fetches",
+            "one download of a download workload that has begun",
+            _columns("""
+    download | text | | name of the download; with a number where a group downloads
+    to | text | | host that downloads
+    size_bytes | count | B | length of the file
+    bytes | count | B | bytes of the file that arrived
+    start_s | real | s | when it began
+    first_byte_s | real? | s | when the first of its bytes arrived; null if none did
+    end_s | real? | s | when the last byte arrived; null if it lost its last connection, was
+        stopped, or was under way when the run ended
+    duration_s | real? | s | from start to end; null without an end. The time of real programs ends
+        before they verify the file
+"""),
+        ),
+        Layout(
+            "fetch_servers",
+            "what one server brought to one download of a download workload",
+            _columns("""
+    download | text | | name of the download; with a number where a group downloads
+    to | text | | host that downloads
+    server | text | | host of the server
+    connections | count | | connections that were opened to it
+    lost | count | | those that were lost; of real programs exchanges that broke off
+    ranges | count | | requests for bytes
+    bytes | count | B | bytes of the file that it brought; without those that came twice
+    asked_s | real? | s | when it was first asked for bytes; null if it never was
+    first_byte_s | real? | s | when the first of its bytes arrived; null if none did
+    last_byte_s | real? | s | when the last of them arrived
+    rate_bps | real? | bit/s | its bytes over the time from `asked_s` to `last_byte_s`
+"""),
+        ),
+        Layout(
             "calls",
             "the packets that one direction of a call sent within one interval (its `every`), "
             "inside of the window if there is one (`measures.window`)",

@@ -17,6 +17,7 @@ from flashcrowd.base.metrics import CASE
 from flashcrowd.base.units import Share, UnitError
 from flashcrowd.scenario import paths, placement
 from flashcrowd.scenario.call import Call
+from flashcrowd.scenario.download import Download
 from flashcrowd.scenario.fields import Table, one_line
 from flashcrowd.scenario.origin import Origin
 from flashcrowd.scenario.problems import shown
@@ -209,7 +210,9 @@ def _meant(named: metrics.Named, scenarios: Sequence[Scenario]) -> list[tuple[Sc
         ends = [end for scenario, it in meant for end in _ends(scenario, it)]
         allowed = list(dict.fromkeys(f"{of} from {end}" for end in ends)) or [of]
         if named.of not in allowed:
-            raise metrics.unknown(named.of, allowed, f"a {kind}, or a direction of a call")
+            raise metrics.unknown(
+                named.of, allowed, f"a {kind}, a direction of a call, a server of a download"
+            )
     return meant
 
 
@@ -245,10 +248,14 @@ def _must_have(metric: metrics.Metric, workloads: Sequence[tuple[Scenario, Any]]
 
 
 def _ends(scenario: Scenario, workload: Any) -> list[str]:
-    """The two hosts of a call."""
-    if not isinstance(workload, Call):
+    """The two hosts of a call, and the servers of a download."""
+    if isinstance(workload, Call):
+        named = [workload.source, workload.to]
+    elif isinstance(workload, Download):
+        named = [workload.source, *workload.mirrors]
+    else:
         return []
-    return [host for end in (workload.source, workload.to) for host in _hosts(scenario, end)]
+    return [host for end in named for host in _hosts(scenario, end)]
 
 
 def _hosts(scenario: Scenario, name: str) -> Sequence[str]:

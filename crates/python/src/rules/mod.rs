@@ -3,6 +3,7 @@
 //! One class for each kind of workload. Instants are seconds of the run.
 
 mod calls;
+mod downloads;
 mod origins;
 mod pings;
 mod swarms;
@@ -10,6 +11,7 @@ mod transfers;
 mod webs;
 
 pub(crate) use calls::CallRules;
+pub(crate) use downloads::DownloadRules;
 pub(crate) use origins::{origin_stalled, origin_undelivered, origin_unfinished};
 pub(crate) use pings::PingRules;
 pub(crate) use swarms::{SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, swarm_waits};

@@ -6,6 +6,7 @@
 
 mod call;
 mod content;
+mod download;
 mod message;
 mod origin;
 mod ping;
@@ -282,4 +283,5 @@ applications! {
     WEB, Web, web::Webs;
     CALL, Call, call::Calls<'p>;
     ORIGIN, Origin, origin::Origins<'p>;
+    DOWNLOAD, Download, download::Downloads<'p>;
 }

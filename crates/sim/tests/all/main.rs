@@ -7,6 +7,7 @@ mod connections;
 mod counts;
 mod data_connections;
 mod disciplines;
+mod downloads;
 mod echoes;
 mod ends;
 mod origin_counts;

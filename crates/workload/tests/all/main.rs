@@ -1,6 +1,7 @@
 //! What happens in a run, by its rules alone: no engine, no clock.
 
 mod calls;
+mod downloads;
 mod pings;
 mod swarms;
 mod transfers;
