@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,6 +45,7 @@ class Servers:
         self.now = 0
         self.tree = 0
         self.says_digests = False
+        self.opened: list[float] = []
         self.habits = {it: draw.random() < 0.6 for it in (
             "changes", "cuts", "no tag", "no date", "ignores If-Range", "reorders", "no HEAD",
         )} | {it: draw.random() < 0.2 for it in (
@@ -64,6 +66,12 @@ class Servers:
             mirror.versions = [content(it, 10 * number + seed) for seed, it in enumerate(sizes)]
             mirror.tree = number
         return mirror
+
+    def another(self) -> "Servers":
+        return self
+
+    def abort(self) -> None:
+        pass
 
     def does(self, habit: str) -> bool:
         """Whether it does so this time."""
@@ -142,7 +150,7 @@ class Servers:
         return f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + (body if method == "GET" else b"")
 
 
-def fetched(draw: random.Random, mirrors: int = 0) -> str:
+def fetched(draw: random.Random, mirrors: int = 0, most: int = 1) -> str:
     """What came of some calls for one file, of which there are so many mirrors."""
     servers = Servers(draw)
     servers.says_digests = mirrors > 0 and draw.random() < 0.5
@@ -156,6 +164,14 @@ def fetched(draw: random.Random, mirrors: int = 0) -> str:
         for _ in range(3):
             given = sha if draw.random() < 0.8 else b""
             wish = Wish(target, sha256=given, tries=draw.randint(1, 6))
+            if most > 1:
+                range_bytes = draw.choice([None, draw.randint(1, 900)])
+                wish = replace(
+                    wish,
+                    connections=draw.randint(2, most),
+                    range_bytes=range_bytes,
+                    least_split_bytes=draw.choice([None, 100]),
+                )
             try:
                 site, more = cast(Any, servers), cast(Any, others)
                 result = Download(site, wish, sleep=lambda seconds: None, mirrors=more).run()
@@ -187,4 +203,14 @@ def test_a_file_of_several_mirrors_is_one_version_or_none(seed, monkeypatch):
         monkeypatch.setattr(f"os.{name}", lambda fd: None, raising=False)
     draw = random.Random(seed)
     came = [fetched(draw, mirrors=1 + at % 2) for at in range(100)]
+    assert all(it in came for it in ("whole", "put together"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_over_several_connections_a_file_is_one_version_or_none(seed, monkeypatch):
+    for name in ("fsync", "fdatasync"):  # no power is lost here
+        monkeypatch.setattr(f"os.{name}", lambda fd: None, raising=False)
+    monkeypatch.setattr("flashcrowd.download.patience.FIRST_S", 0.0)
+    draw = random.Random(seed)
+    came = [fetched(draw, mirrors=at % 3, most=4) for at in range(60)]
     assert all(it in came for it in ("whole", "put together"))

@@ -48,6 +48,21 @@ def fetch(
             "repeated.",
         ),
     ] = [],  # noqa: B006
+    connections: Annotated[
+        int,
+        Parameter(
+            help="Connections at once, to the address and its mirrors together.",
+            validator=validators.Number(gte=1, lte=100),
+        ),
+    ] = 1,
+    range_: Annotated[
+        str,
+        Parameter(
+            name="--range",
+            help='What each of several connections asks for at a time, as "1 MiB"; equal for '
+            "one equal part for each.",
+        ),
+    ] = "1 MiB",
     output: Annotated[
         Path | None,
         Parameter(
@@ -141,6 +156,8 @@ def fetch(
             tries=tries,
             timeout_s=timeout,
             ca=ca,
+            connections=connections,
+            range_bytes=range_bytes,
         )
 
     def list_at(url: str) -> bytes:
@@ -158,6 +175,7 @@ def fetch(
             return path.read_bytes()
 
     try:
+        range_bytes = None if range_ == "equal" else _range(range_)
         fields = dict(_field(text) for text in header)
         entries = [Entry(url, sha256) for url in _addresses(urls)]
         for name in lists:
@@ -312,6 +330,18 @@ def _short_enough(length: int, name: str) -> None:
 
     if length > MOST_LIST:
         raise Unusable(f"{name}: is longer than {MOST_LIST >> 20} MiB; split the list")
+
+
+def _range(text: str) -> int:
+    from flashcrowd.base.units import Size, UnitError
+    from flashcrowd.download import Unusable
+
+    try:
+        if size := Size(text).bytes:
+            return size
+    except UnitError:
+        pass
+    raise Unusable(f"--range {text}: is no size like 1 MiB, nor equal")
 
 
 def _field(text: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.account import Fetched, Progress, Served
+from flashcrowd.download.beside import LEAST_SPLIT, RANGE
 from flashcrowd.download.download import Download
 from flashcrowd.download.present import present
 from flashcrowd.download.site import Site
@@ -15,7 +16,10 @@ from flashcrowd.download.wish import Wish
 from flashcrowd.http.address import name_of
 from flashcrowd.http.errors import FetchError, Unusable
 
-__all__ = ["FetchError", "Fetched", "Progress", "Unusable", "fetch", "name_of"]
+__all__ = ["FetchError", "Fetched", "Progress", "Served", "Unusable", "fetch", "name_of"]
+
+MOST_CONNECTIONS = 100
+"""More connections to a server are an attack."""
 
 
 def fetch(
@@ -32,6 +36,9 @@ def fetch(
     tries: int = 8,
     timeout_s: float = 60.0,
     ca: str | Path | None = None,
+    connections: int = 1,
+    range_bytes: int | None = RANGE,
+    least_split_bytes: int | None = LEAST_SPLIT,
 ) -> Fetched:
     """Fetch a file over HTTP.
 
@@ -56,6 +63,11 @@ def fetch(
         timeout_s: a connection over which nothing comes for so long is given up, in seconds.
         ca: a file of certificates (PEM); servers with one that they have signed are trusted, and no
             others.
+        connections: how many at once, dealt round over the address and its mirrors; they take
+            ranges of one version, and one connection fetches what they cannot have.
+        range_bytes: what each of several connections asks for at a time; None for equal parts.
+        least_split_bytes: where nothing is left to ask for, a free connection takes half of the
+            longest rest of another, if that is at least so long; None for never.
 
     Raises:
         FetchError: the server, or the way to it, failed; what came is kept.
@@ -72,8 +84,19 @@ def fetch(
             raise Unusable(f"{name!r}: is no header field")
     sites = [Site(url, headers, timeout_s, ca)]
     sites += [Site(mirror, None, timeout_s, ca) for mirror in mirrors]
+    if not 1 <= connections <= MOST_CONNECTIONS:
+        raise Unusable(f"{connections} connections; there may be 1 to {MOST_CONNECTIONS}")
     target = Path(name_of(url) if path is None else path)
-    wish = Wish(target, overwrite, digest, any_order, max(1, tries))
+    wish = Wish(
+        target,
+        overwrite,
+        digest,
+        any_order,
+        max(1, tries),
+        connections,
+        range_bytes,
+        least_split_bytes,
+    )
     try:
         if os.path.lexists(target) and not (overwrite or target.is_dir()):
             return present(wish, sites)

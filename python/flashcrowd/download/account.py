@@ -6,6 +6,45 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+@dataclass
+class Served:
+    """What one address has brought in this call.
+
+    Attributes:
+        url: the address, without credentials.
+        connections: how many were opened.
+        lost: exchanges that broke off.
+        ranges: requests for bytes.
+        bytes: bytes of the file that came.
+        asked_s: when it was first asked for bytes, in seconds since the call.
+        first_byte_s: when the first of them came.
+        last_byte_s: when the last one did.
+    """
+
+    url: str
+    connections: int = 0
+    lost: int = 0
+    ranges: int = 0
+    bytes: int = 0
+    asked_s: float | None = None
+    first_byte_s: float | None = None
+    last_byte_s: float | None = None
+
+    def ask(self, now_s: float) -> None:
+        """It is asked for bytes."""
+        self.ranges += 1
+        if self.asked_s is None:
+            self.asked_s = now_s
+
+    def receive(self, now_s: float, count: int) -> None:
+        """Bytes of the file came that were missing."""
+        if count:
+            self.bytes += count
+            if self.first_byte_s is None:
+                self.first_byte_s = now_s
+            self.last_byte_s = now_s
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a download is.
@@ -19,6 +58,7 @@ class Progress:
         rate: bytes a second in the last seconds.
         kept: whether what is there is kept if the download stops now.
         verifying: whether all bytes are there, and their digests are being made.
+        servers: what each address has brought so far.
     """
 
     path: Path
@@ -29,6 +69,7 @@ class Progress:
     rate: float
     kept: bool
     verifying: bool = False
+    servers: tuple[Served, ...] = ()
 
     @property
     def left_s(self) -> float | None:
@@ -61,6 +102,7 @@ class Fetched:
             there under its name, with the right digest.
         retries: exchanges that broke off and were repeated.
         refetched: bytes that came damaged, by their digest, and were fetched again.
+        servers: what each address has brought in this call.
     """
 
     path: Path
@@ -72,3 +114,4 @@ class Fetched:
     how: str = "whole"
     retries: int = 0
     refetched: int = 0
+    servers: tuple[Served, ...] = ()

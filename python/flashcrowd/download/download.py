@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from flashcrowd.base.amounts import scaled
-from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.account import Fetched, Progress, Served
 from flashcrowd.download.asking import FIRST, OTHER_BYTES, WANTED, Asking, Form, applied
+from flashcrowd.download.beside import Beside, Place
 from flashcrowd.download.meter import Meter
 from flashcrowd.download.part import Part, Source, taken
 from flashcrowd.download.patience import Patience
@@ -64,6 +66,7 @@ class Download:
         self._tell = tell
         self._sleep = sleep
         self._patiences: dict[Site, Patience] = {}
+        self._served = {it: Served(it.url) for it in (site, *mirrors)}
         self._asking = Asking()
         self._used = Form.WHOLE
         self._answered = False
@@ -104,6 +107,7 @@ class Download:
             self._resumed = part.ranges.bytes
             part.take_notes()
             self._meet_one()
+            self._fetch_beside()
             while (verified := self._step()) is None:
                 pass
             if not (self._proven or verified):
@@ -119,6 +123,7 @@ class Download:
                 how=self._used.value,
                 retries=self._retries,
                 refetched=self._proof.refetched,
+                servers=self._servers(),
             )
         except FetchError as error:
             error.kept = self.kept
@@ -128,6 +133,15 @@ class Download:
             part.close()
             # What is kept now, to the byte.
             self._show(True)
+
+    def _servers(self) -> tuple[Served, ...]:
+        served = self._served.items()
+        return tuple(replace(it, connections=len(site.opened)) for site, it in served)
+
+    @property
+    def _clock(self) -> float:
+        """Seconds since the call."""
+        return time.monotonic() - self._begin
 
     @property
     def _site(self) -> Site:
@@ -160,6 +174,48 @@ class Download:
                 self._anew_because("what came is not the file")
             self._go_on_here(_without_remedy(error))
         return None
+
+    # Several connections.
+
+    def _fetch_beside(self) -> None:
+        """Fetches what several connections can get at once, if several are wanted.
+
+        All of it is of one version that says so itself. What they leave is for one connection.
+        """
+        version, length, part = self._length_of, self._length, self._part
+        if self._wish.connections < 2 or not length or not version.strong:
+            return
+        if part.source is None:
+            self._renew(version, length)
+        source = part.source
+        if source is None or source.mixed or not self._is_same(version):
+            return
+        missing = part.missing()
+        if not missing:
+            return
+        self._used = Form.RANGES
+        sites = self._sites.in_order()
+        places = [Place(it, self._served[it], None) for it in sites]
+        places[0].version = version
+        beside = Beside(
+            places,
+            source,
+            self._proof.of(version) or self._wish.sha256,
+            missing,
+            self._wish.connections,
+            self._wish.range_bytes,
+            self._wish.least_split_bytes,
+            self._wish.tries,
+            self._put,
+            lambda: self._clock,
+        )
+        try:
+            beside.run(self._tell, lambda: self._show(False))
+        finally:
+            self._retries += beside.retries
+        self._answered |= self._received > 0
+        if not self._is_whole():
+            self._tell("goes on over one connection")
 
     # Several addresses.
 
@@ -321,6 +377,7 @@ class Download:
                 tries = "once" if failed == 1 else f"{failed} times in a row"
                 raise FetchError(f"{self._site.url}: {broken} ({tries}); try again later") from None
             self._retries += 1
+            self._served[self._site].lost += 1
             if self._received == before and self._sites.turn(self._has_the_same):
                 # One that has failed less often need not wait.
                 self._go_on_here(str(broken), pause if self._patience.failed >= failed else 0.0)
@@ -350,6 +407,7 @@ class Download:
         form, headers = self._asking.request(self._part, by_digest, self._length)
         ranged = "range" in headers
         self._parts = False
+        self._served[self._site].ask(self._clock)
         with self._site.ask("GET", headers, self._where) as answer:
             self._used = Form.RANGES if ranged else Form.WHOLE
             self._parts = answer.status == 206
@@ -530,10 +588,14 @@ class Download:
         raise Malformed("parts that do not say of which version of the file they are")
 
     def _write(self, at: int, data: bytes | memoryview) -> None:
+        self._served[self._site].receive(self._clock, self._put(at, data))
+        self._show(False)
+
+    def _put(self, at: int, data: bytes | memoryview) -> int:
         written = self._part.write(at, data)
         self._received += written
         self._proof.offer(at, at + len(data))
-        self._show(False)
+        return written
 
     def _anew_because(self, why: str) -> None:
         """Nothing of the file is here.
@@ -593,6 +655,7 @@ class Download:
                 length=None if source is None else source.length,
                 received=self._received,
                 seconds=time_s - self._begin,
+                servers=self._servers(),
                 rate=self._meter.take(time_s, self._received),
                 kept=self.kept > 0,
                 verifying=verifying,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from urllib.parse import urlunsplit
 
 from flashcrowd.http import statuses
@@ -114,6 +116,21 @@ class Site:
         self._tls = None if ca is None else trusting(ca)
         self._timeout_s = timeout_s
         self._kept: dict[tuple[Origin, str | None], Connection] = {}
+        self._busy: Connection | None = None
+        self.opened: list[float] = []
+        """When its connections were opened, those of `another` included, by `time.monotonic`."""
+
+    def another(self) -> Site:
+        """The same address, with connections of its own."""
+        made = copy(self)
+        made._kept, made._busy = {}, None
+        return made
+
+    def abort(self) -> None:
+        """From another thread: breaks off what is under way."""
+        busy = self._busy
+        if busy is not None:
+            busy.abort()
 
     @contextmanager
     def ask(
@@ -151,7 +168,10 @@ class Site:
         answer = None
         try:
             while answer is None:
-                connection = connection or connect(url, proxy, self._secure(), self._timeout_s)
+                if connection is None:
+                    connection = connect(url, proxy, self._secure(), self._timeout_s)
+                    self.opened.append(time.monotonic())
+                self._busy = connection
                 try:
                     connection.send(method, where, fields)
                     answer = Answer(url, method, read_head(connection.stream), connection)
@@ -163,6 +183,7 @@ class Site:
                     connection = None
             yield answer
         finally:
+            self._busy = None
             if connection is not None:
                 if answer is not None and answer.reusable:
                     connection.fresh = False

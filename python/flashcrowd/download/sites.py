@@ -34,6 +34,11 @@ class Sites:
         """Their addresses, without credentials."""
         return [it.url for it in self._sites]
 
+    def in_order(self) -> list[Site]:
+        """All of them, the one that is asked now first."""
+        at = self._sites.index(self.now)
+        return self._sites[at:] + self._sites[:at]
+
     def begin_at(self, url: str) -> None:
         """Ask the one of this address, if it is one of them."""
         self.now = next((it for it in self._sites if it.url == url), self.now)
@@ -57,20 +62,29 @@ class Sites:
 
 
 def has(site: Site, source: Source, digest: bytes) -> bool:
-    """Whether a server provably has the file of a source.
+    """Whether a server provably has the file of a source, as far as it answers."""
+    try:
+        return version_at(site, source, digest) is not None
+    except (Broken, FetchError):
+        return False
+
+
+def version_at(site: Site, source: Source, digest: bytes) -> Validator | None:
+    """By which version a server has the file of a source; None if nothing proves that it does.
 
     Args:
         site: the server.
         source: what is here.
         digest: its SHA-256; empty if nobody knows.
+
+    Raises:
+        Broken: it does not answer now.
+        FetchError: it never will.
     """
-    try:
-        with site.ask("HEAD", WANTED) as answer:
-            version = Validator.of(answer.fields)
-            if not statuses.whole(answer.status) or answer.length != source.length:
-                return False
-            if version.etag and version.same(source.validator):
-                return True
-            return bool(digest) and fields.repr_digest(answer.fields) == ("sha256", digest)
-    except (Broken, FetchError):
-        return False
+    with site.ask("HEAD", WANTED) as answer:
+        version = Validator.of(answer.fields)
+        if not statuses.whole(answer.status) or answer.length != source.length:
+            return None
+        same = version.etag and version.same(source.validator)
+        proven = digest and fields.repr_digest(answer.fields) == ("sha256", digest)
+        return version if same or proven else None

@@ -16,6 +16,9 @@ class Wish:
         sha256: the digest that the file must have; empty if nobody knows.
         any_order: whether a server may be asked for its own order.
         tries: exchanges in a row that may come to nothing.
+        connections: how many at once, to all addresses together.
+        range_bytes: what each of several asks for at a time; None for equal parts.
+        least_split_bytes: the shortest rest of one of which another takes half; None for none.
     """
 
     target: Path
@@ -23,3 +26,6 @@ class Wish:
     sha256: bytes = b""
     any_order: bool = True
     tries: int = 8
+    connections: int = 1
+    range_bytes: int | None = None
+    least_split_bytes: int | None = None

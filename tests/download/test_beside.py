@@ -1,0 +1,245 @@
+"""`flashcrowd fetch --connections`: several at once, to one or several servers, of one version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
+
+import flashcrowd
+from flashcrowd.base.units import Size
+from flashcrowd.cli import main
+from flashcrowd.download import LEAST_SPLIT, RANGE, Fetched, FetchError, Unusable
+from flashcrowd.scenario import Download
+
+DATA = content(20 * BLOCK + 77)
+OTHER = content(20 * BLOCK + 77, seed=2)
+
+
+def fetched(folder: Path, *does: Behaviour, **wish) -> tuple[Fetched, list[str]]:
+    """What came over four connections from servers that do so, and what was said."""
+    said: list[str] = []
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serving(it)) for it in does]
+        came = flashcrowd.fetch(
+            servers[0].url,
+            folder / "file",
+            mirrors=[it.url for it in servers[1:]],
+            tell=said.append,
+            **{"tries": 2, "connections": 4, "range_bytes": BLOCK, **wish},
+        )
+    return came, said
+
+
+def ranges(does: Behaviour) -> list[tuple[int, int]]:
+    """The ranges that a server was asked for."""
+    texts = [it["range"].removeprefix("bytes=").split("-") for it in does.gets() if "range" in it]
+    return [(int(low), int(high) + 1) for low, high in texts]
+
+
+@pytest.mark.parametrize("range_bytes", [BLOCK, 3 * BLOCK + 1, None])
+def test_connections_divide_a_file(range_bytes: int | None, tmp_path: Path):
+    does = Behaviour(data=DATA, digests=True)
+    came, said = fetched(tmp_path, does, range_bytes=range_bytes, least_split_bytes=None)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert (came.how, came.verified, came.retries, said) == ("ranges", ("blocks",), 0, [])
+    length = range_bytes or -(-len(DATA) // 4)
+    starts = range(0, len(DATA), length)
+    assert sorted(ranges(does)) == [(it, min(it + length, len(DATA))) for it in starts]
+    [server] = came.servers
+    assert (server.bytes, server.ranges) == (len(DATA), len(starts))
+    assert server.connections <= 4
+    assert server.asked_s is not None
+    assert server.first_byte_s is not None
+    assert server.last_byte_s is not None
+    assert server.asked_s < server.first_byte_s < server.last_byte_s < came.seconds
+    assert all(it["if-range"] == '"v1"' for it in does.gets())
+
+
+def test_a_fast_mirror_brings_more_than_a_slow_one(tmp_path: Path):
+    slow, fast = Behaviour(data=DATA, rate=300e3), Behaviour(data=DATA, rate=1500e3)
+    came, said = fetched(tmp_path, slow, fast, connections=2)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert said == []
+    of_slow, of_fast = (it.bytes for it in came.servers)
+    assert of_slow + of_fast == len(DATA)
+    assert of_fast > 2.5 * of_slow > 0
+
+
+def test_a_free_connection_takes_half_of_what_a_slow_server_has_left(tmp_path: Path):
+    slow, fast = Behaviour(data=DATA, rate=200e3), Behaviour(data=DATA)
+    half = len(DATA) / 2 / 200e3
+    came, _ = fetched(tmp_path, slow, fast, connections=2, range_bytes=None)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.seconds < half / 2
+    # Its answer goes on for longer, and is not read.
+    assert sum(it.bytes for it in came.servers) == len(DATA)
+
+
+def test_what_an_earlier_call_has_kept_is_not_fetched_again(tmp_path: Path):
+    does = Behaviour(data=DATA, cuts=[5 * BLOCK, 0, 0, 0])
+    with serving(does) as server:
+        with pytest.raises(FetchError):
+            flashcrowd.fetch(server.url, tmp_path / "file", tries=1)
+        does.seen.clear()
+        does.cuts.clear()
+        came = flashcrowd.fetch(
+            server.url, tmp_path / "file", connections=4, range_bytes=BLOCK, least_split_bytes=None
+        )
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.resumed == 5 * BLOCK
+    assert min(ranges(does)) == (5 * BLOCK, 6 * BLOCK)
+    assert sum(high - low for low, high in ranges(does)) == len(DATA) - 5 * BLOCK
+
+
+def test_a_broken_connection_leaves_its_range_to_any(tmp_path: Path):
+    does = Behaviour(data=DATA, cuts=[BLOCK, BLOCK // 2, 0, 10], repr_digest=True)
+    came, said = fetched(tmp_path, does, tries=5)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.verified == ("server",)
+    assert came.retries == 3
+    assert len([it for it in said if "again in" in it]) == 3
+
+
+def test_a_damaged_block_is_fetched_again(tmp_path: Path):
+    does = Behaviour(data=DATA, digests=True, flips=[7 * BLOCK + 5])
+    came, said = fetched(tmp_path, does)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.refetched == BLOCK
+    assert "came damaged" in said[0]
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        Behaviour(data=OTHER, etag='"x"'),
+        Behaviour(data=OTHER, etag="", date=DATE),
+        Behaviour(data=OTHER, etag='"x"', repr_digest=True),
+        Behaviour(data=DATA[:-1]),
+        Behaviour(data=DATA, head=404),
+    ],
+)
+def test_a_mirror_that_proves_nothing_brings_nothing(mirror: Behaviour, tmp_path: Path):
+    came, said = fetched(tmp_path, Behaviour(data=DATA, repr_digest=True), mirror)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.servers[1].bytes == 0
+    assert mirror.gets() == []
+    assert len([it for it in said if "nothing proves that it has this file" in it]) == 1
+
+
+def test_a_mirror_of_another_tag_and_the_same_digest_brings_its_part(tmp_path: Path):
+    both = [Behaviour(data=DATA, rate=1e6, etag=it, repr_digest=True) for it in ('"a"', '"b"')]
+    came, said = fetched(tmp_path, *both)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert said == []
+    assert all(it.bytes > 0 for it in came.servers)
+    assert {it["if-range"] for it in both[1].gets()} == {'"b"'}
+
+
+def test_a_server_that_dies_leaves_its_connections_to_its_mirror(tmp_path: Path):
+    dies = Behaviour(data=DATA, rate=1e6)
+    dies.on_get = [lambda: dies.cuts.extend([0] * 100)] * 3
+    came, said = fetched(tmp_path, dies, Behaviour(data=DATA, rate=1e6), tries=1)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.servers[1].bytes > len(DATA) / 2
+    assert any("broke off" in it for it in said)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        Behaviour(data=DATA, silent_ranges=True),
+        Behaviour(data=DATA, ranges=False),
+        Behaviour(data=DATA, etag='W/"v1"'),
+        Behaviour(data=DATA, etag=""),
+        Behaviour(data=DATA, head=405),
+        Behaviour(data=DATA, chunked=True),
+        Behaviour(data=b""),
+    ],
+)
+def test_one_connection_fetches_what_several_cannot_have(does: Behaviour, tmp_path: Path):
+    came, _ = fetched(tmp_path, does)
+    assert (tmp_path / "file").read_bytes() == does.data
+    assert came.bytes == len(does.data)
+
+
+def test_a_file_that_changes_meanwhile_begins_again(tmp_path: Path):
+    does = Behaviour(data=DATA)
+
+    def change() -> None:
+        does.data, does.etag = OTHER, '"v2"'
+
+    does.on_get = [lambda: None] * 5 + [change]
+    _, said = fetched(tmp_path, does)
+    assert (tmp_path / "file").read_bytes() == OTHER
+    assert any("gives no ranges of this version (200)" in it for it in said)
+    assert any("has changed on the server: begins anew" in it for it in said)
+
+
+def test_a_given_digest_decides(tmp_path: Path):
+    digest = hashlib.sha256(DATA).hexdigest()
+    came, _ = fetched(tmp_path, Behaviour(data=DATA), sha256=digest)
+    assert came.verified == ("sha256",)
+    (tmp_path / "file").unlink()
+    with pytest.raises(FetchError, match="has the SHA-256"):
+        fetched(tmp_path, Behaviour(data=OTHER), sha256=digest)
+
+
+def test_progress_is_told_in_the_calling_thread(tmp_path: Path):
+    here, seen = threading.get_ident(), []
+
+    def watch(progress) -> None:
+        assert threading.get_ident() == here
+        seen.append((progress.done, progress.servers[0].bytes))
+
+    fetched(tmp_path, Behaviour(data=DATA, rate=300e3), progress=watch)
+    assert len(seen) > 3
+    assert seen[-1] == (len(DATA), len(DATA))
+
+
+def test_ctrl_c_keeps_what_came_and_the_next_call_goes_on(tmp_path: Path):
+    does = Behaviour(data=DATA, rate=100e3)
+    with serving(does) as server:
+        words = ["fetch", server.url, "-o", str(tmp_path / "file"), "--connections", "3", "--json"]
+        command = [sys.executable, "-m", "flashcrowd", *words]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while len(does.gets()) < 3:
+                time.sleep(0.05)
+            time.sleep(1.0)
+            os.kill(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert "Go on with" in said
+        does.rate = 0.0
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["resumed"] > 0
+    assert told["servers"][0]["bytes"] == told["received"] == len(DATA) - told["resumed"]
+    assert (tmp_path / "file").read_bytes() == DATA
+
+
+def test_wrong_numbers_and_ranges_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture):
+    for connections in (0, 101):
+        with pytest.raises(Unusable, match="there may be 1 to 100"):
+            flashcrowd.fetch("http://host/file", tmp_path / "file", connections=connections)
+    for text in ("0 B", "often"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["fetch", "http://host/file", "--range", text])
+        assert f"--range {text}: is no size like 1 MiB, nor equal" in capsys.readouterr().err
+
+
+def test_a_simulated_download_has_the_defaults_of_fetch():
+    download = Download.model_validate({"from": "a", "to": "b", "size": "1 GB"})
+    assert download.range == Size.of(RANGE)
+    assert download.least_split == Size.of(LEAST_SPLIT)
+    assert download.connections == 1
