@@ -176,7 +176,7 @@ class Player(Protocol):
         """Write down what it will do."""
 
 
-R = TypeVar("R", _core.CallRules, _core.PingRules, _core.WebRules)
+R = TypeVar("R", _core.CallRules, _core.DownloadRules, _core.PingRules, _core.WebRules)
 
 
 class Ruled(App, Generic[R]):

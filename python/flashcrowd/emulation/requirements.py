@@ -12,9 +12,15 @@ from flashcrowd.emulation.flow import MOST_FLOWS
 from flashcrowd.emulation.webs import LEAST_REQUEST
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload, TransferWorkload
+from flashcrowd.plan.types import (
+    DownloadWorkload,
+    OriginWorkload,
+    Plan,
+    SwarmWorkload,
+    TransferWorkload,
+)
 
-KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
+KINDS = ("transfer", "ping", "call", "web", "swarm", "origin", "download")
 """Workloads that real programs play so far."""
 
 _MEASURES = ("connections", "send_gaps", "unchokes")
@@ -50,6 +56,11 @@ def impossible(plan: Plan) -> Iterator[str]:
                 yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
         elif workload["kind"] == "swarm":
             yield from _of_swarm(plan, workload, where)
+        elif workload["kind"] == "download":
+            if "utp" in (workload["transport"] or {}):
+                yield f"{where}: fetch goes over the kernel's TCP; give it a TCP stack"
+            if not workload["use_head"]:
+                yield f"{where}: fetch asks each server by HEAD first; write use_head = true"
         elif workload["kind"] == "origin":
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
@@ -132,6 +143,11 @@ def undivided(plan: Plan) -> Iterator[str]:
         yield (
             f"{study_place('workloads', workload)}: a content server and its clients are on one "
             "node; play the run on one"
+        )
+    for workload in workloads(plan, DownloadWorkload):
+        yield (
+            f"{study_place('workloads', workload)}: fetch and its servers are on one node; play "
+            "the run on one"
         )
     for name in ("capture", "packets_ns"):
         if plan["measures"].get(name):

@@ -372,7 +372,8 @@ def _pairs(plan: Plan, workload: Workload) -> Iterator[tuple[int, int]]:
     Of a content server it is the server with one client of each kind.
     """
     if "from" in workload:
-        yield workload["from"], workload["to"]
+        for source in (workload["from"], *workload.get("mirrors", ())):
+            yield source, workload["to"]
         return
     if workload["kind"] == "origin":
         of_kind: dict[str, int] = {}

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from flashcrowd import _core
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.types import (
+    DownloadWorkload,
     OriginWorkload,
     Plan,
     Settings,
@@ -174,13 +175,17 @@ def used_by_hosts(plan: Plan) -> list[set[int]]:
 def unasking(plan: Plan) -> dict[int, set[int]]:
     """By host, the TCP stacks of its programs that do not ask for a congestion controller.
 
-    These are clients of swarms and content servers; a flow, a page and a download ask for theirs.
+    These are clients of swarms, content servers, and fetch; a flow, a page and a client of
+    an origin ask for theirs.
     """
     hosts = plan["network"]["hosts"]
     found = {number: {hosts[number]["stack"]} for number in swarm_hosts(plan)}
     for origin in workloads(plan, OriginWorkload):
         server = origin["host"]
         found.setdefault(server, set()).add(stack_at(plan, origin, server))
+    for download in workloads(plan, DownloadWorkload):
+        for host in ends(download):
+            found.setdefault(host, set()).add(stack_at(plan, download, host))
     return found
 
 
@@ -218,14 +223,14 @@ def swarm_hosts(plan: Plan, *, controlled: bool = False) -> set[int]:
     }
 
 
-Connecting: TypeAlias = TransferWorkload | WebWorkload | OriginWorkload
+Connecting: TypeAlias = TransferWorkload | WebWorkload | OriginWorkload | DownloadWorkload
 """Workloads whose connections a plan gives a transport."""
 
 
 def ends(workload: Connecting) -> list[int]:
     """The hosts between which a workload has its connections; a content server's comes first."""
     if workload["kind"] != "origin":
-        return [workload["from"], workload["to"]]
+        return [workload["from"], workload["to"], *workload.get("mirrors", ())]
     clients = (host for population in workload["populations"] for host in population["hosts"])
     return [workload["host"], *clients]
 

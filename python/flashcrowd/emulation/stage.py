@@ -11,6 +11,7 @@ from flashcrowd.clients import ClientFailed, kernel
 from flashcrowd.content_server import Unable
 from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.calls import Calls
+from flashcrowd.emulation.downloads import Downloads
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.node_assignment import Conductor
 from flashcrowd.emulation.origins import Origins
@@ -58,6 +59,7 @@ class Stage:
             Webs(context),
             Calls(context),
             Origins(context),
+            Downloads(context),
         )
 
     @property
