@@ -59,8 +59,8 @@ def fetch(
         str,
         Parameter(
             name="--range",
-            help='What each of several connections asks for at a time, as "1 MiB"; equal for '
-            "one equal part for each.",
+            help='Bytes that each of several connections requests at a time, as "1 MiB"; equal '
+            "for one equal part for each.",
         ),
     ] = "1 MiB",
     output: Annotated[

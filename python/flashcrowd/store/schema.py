@@ -347,7 +347,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     lost | count | | those that were lost; of real programs exchanges that broke off
     ranges | count | | requests for bytes
     bytes | count | B | bytes of the file that it brought; without those that came twice
-    asked_s | real? | s | when it was first asked for bytes; null if it never was
+    asked_s | real? | s | when it was first asked for bytes; null if it was not
     first_byte_s | real? | s | when the first of its bytes arrived; null if none did
     last_byte_s | real? | s | when the last of them arrived
     rate_bps | real? | bit/s | its bytes over the time from `asked_s` to `last_byte_s`
