@@ -13,6 +13,7 @@ from rich.console import Console
 from tests.report.conftest import Synthetic
 
 import flashcrowd
+from flashcrowd.base.errors import StudyError
 from flashcrowd.cli import _status
 from flashcrowd.report import answer, axis_words, compare, expectations, lacking, measures
 from flashcrowd.report.headline import headline
@@ -43,6 +44,11 @@ WORKLOADS: dict[str, tuple[dict[str, Any], str, str]] = {
     "web": ({"kind": "web", **ENDS}, "page time", "1000 s"),
     "ping": ({"kind": "ping", **ENDS, "interval": "10 s"}, "p95 ping", "1000 s"),
     "call": ({"kind": "call", **ENDS, "interval": "1 s"}, "one-way delay", "1000 s"),
+    "download": (
+        {"kind": "download", "from": "b", "to": "a", "size": "100 kB", "connections": 2},
+        "download time",
+        "1000 s",
+    ),
     "origin": (
         {
             "kind": "origin",
@@ -174,6 +180,46 @@ def test_a_flow_that_was_stopped_before_its_end_has_no_time(tmp_path: Path) -> N
     if measure is not None:
         assert not cut & set(measure.of_run)
     assert all(each.outcome != "kept" for each in expectations.judge(results))
+
+
+def test_a_group_of_which_some_were_stopped_has_no_download_time(tmp_path: Path) -> None:
+    groups = {**HEAD["network"]["groups"], "a": {"hosts": 3}}
+    slow = {**WORKLOADS["download"][0], "size": "4 MB", "spread": "4 s", "stop": "5 s"}
+    lines = {"up": "20 Mbit/s", "down": "20 Mbit/s"}
+    one = study(
+        "download",
+        workloads={"download": slow},
+        sweep={"network.loss": ["0 %"]},
+        network={**HEAD["network"], "groups": {**groups, "b": {"access": lines}}},
+        repeats=5,
+    )
+    results = ran(one, tmp_path)
+    rows = results.tables["fetches"].to_pylist()
+    cut = {row["run"] for row in rows if row["duration_s"] is None}
+    assert cut
+    (measure,) = measures.named(results, flashcrowd.base.metrics.parse("download time")) or [None]
+    if measure is not None:
+        assert not cut & set(measure.of_run)
+    assert all(each.outcome != "kept" for each in expectations.judge(results))
+
+
+def test_the_measures_of_downloads_are_of_a_group_and_of_each_server(tmp_path: Path) -> None:
+    groups = {"a": {"hosts": 2}, "b": {}, "c": {}}
+    one = study(
+        "download",
+        workloads={"download": {**WORKLOADS["download"][0], "size": "4 MB", "mirrors": ["c"]}},
+        network={"rtt": "40 ms", "groups": groups},
+        sweep={"network.loss": ["0 %"]},
+    )
+    results = ran(one, tmp_path)
+    said = ("download time", "download time in a", "server rate of download from c-1")
+    for name in said:
+        (measure,) = measures.named(results, flashcrowd.base.metrics.parse(name))
+        assert len(measure.of_run) == 3, name
+    rows = results.tables["fetches"].to_pylist()
+    assert [row["download"] for row in rows[:2]] == ["download-1", "download-2"]
+    with pytest.raises(StudyError, match="a server of a download"):
+        study("download", report={"headline": ["server rate of download from d-1"]})
 
 
 def test_an_expectation_of_a_swarm_that_was_stopped_is_not_kept(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ impl Division {
         range_bytes: Option<u64>,
         least_split_bytes: Option<u64>,
     ) -> Division {
-        let missing = missing.into_iter().map(|(start, end)| start..end).collect();
+        let missing = missing.into_iter().map(|(start, end)| start..end);
         Division(Mutex::new(Rules::new(missing, connections, range_bytes, least_split_bytes)))
     }
 

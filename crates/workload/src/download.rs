@@ -50,16 +50,17 @@ impl Division {
     /// `range` is what a connection asks for at a time; none for equal parts. One connection alone asks for a whole
     /// run. `least_split` is the shortest rest that is halved; none for no such rest.
     pub fn new(
-        missing: Vec<Range<u64>>,
+        missing: impl IntoIterator<Item = Range<u64>>,
         connections: u32,
         range: Option<u64>,
         least_split: Option<u64>,
     ) -> Division {
-        let bytes: u64 = missing.iter().map(|run| run.end - run.start).sum();
+        let free: Vec<_> = missing.into_iter().filter(|run| !run.is_empty()).collect();
+        let bytes: u64 = free.iter().map(|run| run.end - run.start).sum();
         let equal = bytes.div_ceil(u64::from(connections.max(1)));
         let most = if connections > 1 { range.unwrap_or(equal).max(1) } else { u64::MAX };
         Division {
-            free: missing.into_iter().filter(|run| !run.is_empty()).collect(),
+            free,
             most,
             least_split: least_split.map(|least| least.max(2)),
             asked: vec![None; connections as usize],
@@ -362,10 +363,6 @@ impl Download {
     fn new(workload: u32, spec: Arc<plan::Download>, seed: u64) -> Download {
         let servers: Vec<Server> =
             spec.servers().map(|host| Server { host, ..Server::default() }).collect();
-        let count = spec.range_bytes.filter(|_| spec.connections > 1);
-        let ranges = count.map_or(spec.size_bytes, |range| spec.size_bytes.div_ceil(range));
-        // None of them would find something to do.
-        let connections = u64::from(spec.connections).min(ranges) as u32;
         let connection = |number: u32| {
             let server = number as usize % servers.len();
             Connection { server, state: State::Closed }
@@ -374,12 +371,12 @@ impl Download {
             workload,
             start: Time::START + spec.start(seed, u64::from(workload)),
             division: Division::new(
-                vec![0..spec.size_bytes],
-                connections,
+                std::iter::once(0..spec.size_bytes),
+                spec.connections,
                 spec.range_bytes,
                 spec.least_split_bytes,
             ),
-            connections: (0..connections).map(connection).collect(),
+            connections: (0..spec.connections).map(connection).collect(),
             servers,
             changed: false,
             started: None,

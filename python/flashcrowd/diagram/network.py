@@ -277,15 +277,12 @@ def _tasks(
 
 
 def _flow(name: str, kind: object, table: Mapping[str, Any], there: str, side: int) -> str:
-    return f"{name}: {_FLOWS[kind](table, there, side)}"
+    known = _FLOWS.get(kind)
+    return f"{name}: {known(table, there, side) if known else f'{kind} with {there}'}"
 
 
 def _ping(_table: Mapping[str, Any], there: str, side: int) -> str:
     return f"pings {there}" if side < 0 else f"answers {there}"
-
-
-def _call(_table: Mapping[str, Any], there: str, _side: int) -> str:
-    return f"call with {there}"
 
 
 def _web(table: Mapping[str, Any], there: str, side: int) -> str:
@@ -313,13 +310,12 @@ def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
 
 _FLOWS: dict[object, Callable[[Mapping[str, Any], str, int], str]] = {
     "ping": _ping,
-    "call": _call,
     "web": _web,
     "download": _download,
     "transfer": _transfer,
 }
-"""What is said of workloads between two hosts, of each by its kind: at the other end `there`, of
-the one that begins if the side is less than zero."""
+"""What is said of workloads between two hosts that have more to say than their kind: at the other
+end `there`, of the one that begins if the side is less than zero."""
 
 
 def _place(host: object, names: Sequence[str]) -> int:

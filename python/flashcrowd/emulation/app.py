@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Rows
@@ -15,7 +15,8 @@ from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan import parts
 from flashcrowd.plan.parts import W
-from flashcrowd.plan.types import Change, Plan
+from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import CallWorkload, Change, PingWorkload, Plan
 
 FIRST_PORT = 10_000
 """The first port that workloads take, one after another."""
@@ -60,11 +61,30 @@ class Context:
 class App(ABC):
     """All workloads of one kind: the programs that play them, and what is told of them.
 
+    Args:
+        context: what it is made for.
+
     Attributes:
+        kind: the kind, as plans have it.
         failure: why the run cannot go on; empty while it can.
     """
 
+    kind: ClassVar[str]
     failure = ""
+
+    def __init__(self, context: Context) -> None:  # noqa: B027, each has its own
+        pass
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterable[str]:
+        """Why no program here can play a workload of this kind, with what would make it possible.
+
+        Args:
+            plan: the plan.
+            index: number of the workload in it.
+        """
+        del plan, index
+        return ()
 
     def prepare(self) -> None:  # noqa: B027, optional
         """Start what takes a while, before the network starts.
@@ -176,7 +196,19 @@ class Player(Protocol):
         """Write down what it will do."""
 
 
-R = TypeVar("R", _core.CallRules, _core.DownloadRules, _core.PingRules, _core.WebRules)
+class Rules(Protocol):
+    """What happens in the workloads of a kind, as the simulation has it."""
+
+    def undelivered(self, now_s: float) -> list[str]:
+        """A line for each of which something did not come."""
+        ...
+
+    def tables(self) -> Sequence[tuple[str, Sequence[tuple[str, Sequence[Any]]]]]:
+        """The tables of its kind, as columns."""
+        ...
+
+
+R = TypeVar("R", bound=Rules)
 
 
 class Ruled(App, Generic[R]):
@@ -207,7 +239,22 @@ D = TypeVar("D", _core.CallRules, _core.PingRules)
 
 
 class Datagrams(Ruled[D]):
-    """Workloads that send datagrams when their rules say so."""
+    """Workloads that send datagrams when their rules say so.
+
+    Attributes:
+        least_bytes: the shortest packet that says what it is.
+    """
+
+    least_bytes: ClassVar[int]
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """Packets that are too short."""
+        spec = cast("CallWorkload | PingWorkload", plan["workloads"][index])
+        size, least = spec["size_bytes"], cls.least_bytes
+        if size < least:
+            what = f"a packet of a {cls.kind} has at least {least} B; make it larger"
+            yield f"{study_place('workloads', spec)}: size {size} B; {what}"
 
     def change(self, change: Change, table: Timetable) -> None:
         """A workload that is stopped sends no more."""

@@ -25,6 +25,9 @@ _RECEIVED = 2048
 class Calls(Datagrams[_core.CallRules]):
     """The packets of all calls."""
 
+    kind = "call"
+    least_bytes = LEAST_BYTES
+
     def __init__(self, context: Context) -> None:
         rules = _core.CallRules(context.parsed)
         calls = context.workloads(CallWorkload)

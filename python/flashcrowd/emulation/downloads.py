@@ -22,7 +22,9 @@ from flashcrowd.content_server import begin
 from flashcrowd.emulation.app import Context, Ruled
 from flashcrowd.emulation.fetcher import Order
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, DownloadWorkload
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import Change, DownloadWorkload, Plan
 
 READY_S = 60.0
 """A program that is not ready after so long never will be, in seconds."""
@@ -33,6 +35,18 @@ _PIECE = 1 << 20
 
 class Downloads(Ruled[_core.DownloadRules]):
     """The downloads of a run."""
+
+    kind = "download"
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """Why fetch cannot play a download."""
+        spec = workload(plan, index, DownloadWorkload)
+        where = study_place("workloads", spec)
+        if "utp" in (spec["transport"] or {}):
+            yield f"{where}: fetch goes over the kernel's TCP; give it a TCP stack"
+        if not spec["use_head"]:
+            yield f"{where}: fetch asks each server by HEAD first; write use_head = true"
 
     def __init__(self, context: Context) -> None:
         rules = _core.DownloadRules(context.parsed, context.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from flashcrowd.base.rows import Rows
 from flashcrowd.content_server import undelivered
@@ -10,11 +10,23 @@ from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.origin import PACES, Origin
 from flashcrowd.emulation.promptness import Promptness
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, OriginWorkload
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import Change, OriginWorkload, Plan
 
 
 class Origins(App):
     """All content servers of a run."""
+
+    kind = "origin"
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """Why a content server cannot be played."""
+        spec = workload(plan, index, OriginWorkload)
+        if "utp" in (spec["transport"] or {}):
+            where = study_place("workloads", spec)
+            yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -29,6 +29,9 @@ _BUFFER_BYTES = 16 << 20
 class Pings(Datagrams[_core.PingRules]):
     """The echo requests of all pings."""
 
+    kind = "ping"
+    least_bytes = LEAST_BYTES
+
     def __init__(self, context: Context) -> None:
         rules = _core.PingRules(context.parsed)
         pings = context.workloads(PingWorkload)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT
-from flashcrowd.emulation import calls, pings, players, stack
+from flashcrowd.emulation import players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
-from flashcrowd.emulation.webs import LEAST_REQUEST
+from flashcrowd.emulation.stage import APPS
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.place import study_place
 from flashcrowd.plan.types import (
@@ -20,14 +19,12 @@ from flashcrowd.plan.types import (
     TransferWorkload,
 )
 
-KINDS = ("transfer", "ping", "call", "web", "swarm", "origin", "download")
+_APPS = {app.kind: app for app in APPS}
+KINDS = tuple(_APPS)
 """Workloads that real programs play so far."""
 
 _MEASURES = ("connections", "send_gaps", "unchokes")
 """What the programs do not tell, and packets do not show."""
-_LEAST_BYTES = {"ping": pings.LEAST_BYTES, "call": calls.LEAST_BYTES}
-_TELLS_PIECES = "libtorrent"
-"""The client that tells of every piece when it has it."""
 
 
 def impossible(plan: Plan) -> Iterator[str]:
@@ -41,32 +38,16 @@ def impossible(plan: Plan) -> Iterator[str]:
     flows = 0
     for index, workload in enumerate(plan["workloads"]):
         where = study_place("workloads", workload)
-        if workload["kind"] not in KINDS:
+        app = _APPS.get(workload["kind"])
+        if app is None:
             yield (
                 f"{where}: {workload['kind']} has no real program here yet, only "
                 f"{' and '.join(KINDS)}; run it with --engine simulation"
             )
-        elif workload["kind"] == "transfer":
+        else:
+            yield from app.refusals(plan, index)
+        if workload["kind"] == "transfer":
             flows += workload["flows"]
-            yield from players.refusals(plan, index)
-        elif workload["kind"] == "web":
-            if "utp" in (workload["transport"] or {}):
-                yield f"{where}: pages go over the kernel's TCP; give it a TCP stack"
-            if workload["request_bytes"] < LEAST_REQUEST:
-                yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
-        elif workload["kind"] == "swarm":
-            yield from _of_swarm(plan, workload, where)
-        elif workload["kind"] == "download":
-            if "utp" in (workload["transport"] or {}):
-                yield f"{where}: fetch goes over the kernel's TCP; give it a TCP stack"
-            if not workload["use_head"]:
-                yield f"{where}: fetch asks each server by HEAD first; write use_head = true"
-        elif workload["kind"] == "origin":
-            if "utp" in (workload["transport"] or {}):
-                yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
-        elif workload["size_bytes"] < (least := _LEAST_BYTES[workload["kind"]]):
-            what = f"a packet of a {workload['kind']} has at least {least} B; make it larger"
-            yield f"{where}: size {workload['size_bytes']} B; {what}"
     if flows > MOST_FLOWS:
         yield (
             f"workloads: {flows} flows; ports end at {MOST_FLOWS}; take fewer, or run it with "
@@ -94,47 +75,6 @@ def impossible(plan: Plan) -> Iterator[str]:
                     f"{study_place('workloads', workload)} goes over uTP; take measures.capture "
                     "in its place"
                 )
-
-
-def _of_swarm(plan: Plan, swarm: SwarmWorkload, where: str) -> Iterator[str]:
-    """What of a swarm no client can play."""
-    if swarm.get("web_seeds"):
-        yield (
-            f"{where}: real clients are not told of web seeds; leave web_seeds out, or run it with "
-            "--engine simulation"
-        )
-    for population in swarm["populations"]:
-        place = f"{where} population {population['name']}"
-        carrier = population["transport"] or population["data"] or {}
-        own = carrier.get("tcp")
-        stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
-        if own is not None and stacks != {own}:
-            yield (
-                f"{place}: a client has the TCP of its host; give the group the stack "
-                f"{plan['stacks'][own]['name']} in place of the population's transport"
-            )
-        program = population.get("program") or DEFAULT
-        if "storage" in population:
-            yield (
-                f"{place}: storage is simulated only, a program reads from this machine's disk; "
-                "leave it out, or run it with --engine simulation"
-            )
-        if "upload_control" in population and program not in CONTROLLED:
-            yield (
-                f"{place}: upload_control has no interface to {program}, only to "
-                f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
-                "population a limit in `upload` instead"
-            )
-        if plan["measures"].get("rtts") and "utp" in carrier:
-            yield (
-                f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
-                "leave rtts out, or give it TCP"
-            )
-        if plan["measures"].get("have") and program != _TELLS_PIECES:
-            yield (
-                f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}; leave "
-                f'have out, or give it program = "{_TELLS_PIECES}"'
-            )
 
 
 def undivided(plan: Plan) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows
@@ -24,6 +25,11 @@ from flashcrowd.emulation.webs import Webs
 from flashcrowd.plan.types import Change, Plan
 
 _TURN_S = 0.05
+
+# In the order of the simulation, which is that of what is said of them.
+APPS: tuple[type[App], ...] = (Swarms, Transfers, Pings, Webs, Calls, Origins, Downloads)
+"""The kinds of workloads that programs play."""
+A = TypeVar("A", bound=App)
 
 
 class Stage:
@@ -49,18 +55,12 @@ class Stage:
         self._failure = ""
         self.retransmits = 0
         context = Context(plan, parsed, seed, hosts, folder, self._something_ended)
-        self._swarms, self._transfers = Swarms(context), Transfers(context)
-        self.pings = Pings(context)
-        # In the order of the simulation, which is that of what is said of them.
-        self._apps: tuple[App, ...] = (
-            self._swarms,
-            self._transfers,
-            self.pings,
-            Webs(context),
-            Calls(context),
-            Origins(context),
-            Downloads(context),
-        )
+        self._apps = tuple(app(context) for app in APPS)
+        self._swarms, self._transfers = self._of(Swarms), self._of(Transfers)
+        self.pings = self._of(Pings)
+
+    def _of(self, kind: type[A]) -> A:
+        return next(app for app in self._apps if isinstance(app, kind))
 
     @property
     def failure(self) -> str:

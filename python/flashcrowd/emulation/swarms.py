@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import or_
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients import ClientFailed, Swarm, tables
+from flashcrowd.clients.controller import CONTROLLED
+from flashcrowd.clients.programs import DEFAULT
 from flashcrowd.emulation.app import App, Context, merge, rows
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, SwarmWorkload
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import Change, Plan, SwarmWorkload
+
+_TELLS_PIECES = "libtorrent"
+"""The client that tells of every piece when it has it."""
 
 
 class Swarms(App):
     """All swarms of a run."""
+
+    kind = "swarm"
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """What of a swarm no client can play."""
+        swarm = workload(plan, index, SwarmWorkload)
+        where = study_place("workloads", swarm)
+        if swarm.get("web_seeds"):
+            yield (
+                f"{where}: real clients are not told of web seeds; leave web_seeds out, or run it "
+                "with --engine simulation"
+            )
+        for population in swarm["populations"]:
+            place = f"{where} population {population['name']}"
+            carrier = population["transport"] or population["data"] or {}
+            own = carrier.get("tcp")
+            stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
+            if own is not None and stacks != {own}:
+                yield (
+                    f"{place}: a client has the TCP of its host; give the group the stack "
+                    f"{plan['stacks'][own]['name']} in place of the population's transport"
+                )
+            program = population.get("program") or DEFAULT
+            if "storage" in population:
+                yield (
+                    f"{place}: storage is simulated only, a program reads from this machine's "
+                    "disk; leave it out, or run it with --engine simulation"
+                )
+            if "upload_control" in population and program not in CONTROLLED:
+                yield (
+                    f"{place}: upload_control has no interface to {program}, only to "
+                    f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
+                    "population a limit in `upload` instead"
+                )
+            if plan["measures"].get("rtts") and "utp" in carrier:
+                yield (
+                    f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
+                    "leave rtts out, or give it TCP"
+                )
+            if plan["measures"].get("have") and program != _TELLS_PIECES:
+                yield (
+                    f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}; leave "
+                    f'have out, or give it program = "{_TELLS_PIECES}"'
+                )
 
     def __init__(self, context: Context) -> None:
         self._context = context

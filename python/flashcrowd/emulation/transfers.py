@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flashcrowd import _core
 from flashcrowd.base.rows import Rows
+from flashcrowd.emulation import players
 from flashcrowd.emulation.app import App, Context, rows
 from flashcrowd.emulation.flow import Flow, FlowJob
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, TransferWorkload
+from flashcrowd.plan.types import Change, Plan, TransferWorkload
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
@@ -17,6 +20,13 @@ _SAMPLE_FLOW_S = 0.0002
 
 class Transfers(App):
     """The flows of all transfers, each played by the program of its transfer."""
+
+    kind = "transfer"
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """Why the program of a transfer cannot play it."""
+        return players.refusals(plan, index)
 
     def __init__(self, context: Context) -> None:
         self._context = context

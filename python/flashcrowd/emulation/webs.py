@@ -10,6 +10,7 @@ import contextlib
 import selectors
 import socket
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from flashcrowd import _core
@@ -17,7 +18,9 @@ from flashcrowd.emulation.app import Context, Ruled
 from flashcrowd.emulation.stack import controller
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, WebWorkload
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.place import study_place
+from flashcrowd.plan.types import Change, Plan, WebWorkload
 
 _ASKED = struct.Struct("!Q")
 LEAST_REQUEST = _ASKED.size
@@ -28,6 +31,18 @@ _INTO = bytearray(1 << 18)
 
 class Webs(Ruled[_core.WebRules]):
     """The users of all web workloads."""
+
+    kind = "web"
+
+    @classmethod
+    def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
+        """Why pages cannot be played."""
+        spec = workload(plan, index, WebWorkload)
+        where = study_place("workloads", spec)
+        if "utp" in (spec["transport"] or {}):
+            yield f"{where}: pages go over the kernel's TCP; give it a TCP stack"
+        if spec["request_bytes"] < LEAST_REQUEST:
+            yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
 
     def __init__(self, context: Context) -> None:
         rules = _core.WebRules(context.parsed, context.seed)

@@ -353,17 +353,17 @@ def _fetches(results: Source) -> Iterator[Observations]:
         return
     groups = section(section(results.study.get("network")).get("groups"))
     workloads = section(results.study.get("workloads"))
-    runs, began, took = (
-        source.integers(rows, "run"),
-        *(source.numbers(rows, it) for it in ("start_s", "duration_s")),
-    )
+    runs, took = source.integers(rows, "run"), source.numbers(rows, "duration_s")
     names = _of_group(source.strings(rows, "download"), workloads)
     group = np.asarray([_group(it, groups) for it in source.strings(rows, "to")], dtype=object)
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
-        due = _due(results, name, runs[mine], began[mine], took[mine])
-        parts = {"group": group[mine]}
-        yield from _observed("download time", name, runs[mine], took[mine], parts, due)
+        # As of transfers: without those that did not end the mean would be that of the quick ones.
+        incomplete = frozenset(runs[mine & np.isnan(took)].tolist())
+        whole = mine & ~np.isin(runs, list(incomplete))
+        parts = {"group": group[whole]}
+        for times in _observed("download time", name, runs[whole], took[whole], parts):
+            yield replace(times, incomplete=incomplete)
     runs, rates = source.integers(servers, "run"), source.numbers(servers, "rate_bps") / 1e6
     names = _of_group(source.strings(servers, "download"), workloads)
     hosts = source.strings(servers, "server")

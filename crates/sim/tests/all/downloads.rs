@@ -77,6 +77,19 @@ fn one_connection_takes_a_round_trip_more_than_its_request_for_the_head() {
 }
 
 #[test]
+fn a_file_of_one_range_is_halved_if_it_is_long_enough() {
+    let opened = |size_bytes| {
+        let four = Download { size_bytes, connections: 4, ..download() };
+        let tables = run(&servers([8, 8], four));
+        assert_eq!(numbers(&tables, "fetch_servers", "bytes"), [size_bytes as f64]);
+        numbers(&tables, "fetch_servers", "connections")[0]
+    };
+    // 100 KiB are halved, and 50 are not. Who is cut short opens a new connection.
+    assert_eq!([opened(100_000), opened(110_000)], [1.0, 2.0]);
+    assert!(opened(1_000_000) >= 4.0);
+}
+
+#[test]
 fn two_servers_bring_their_shares_whatever_the_rates() {
     let both = Download { connections: 2, mirrors: vec![2], ..download() };
     let tables = run(&servers([8, 24], both.clone()));

@@ -3,6 +3,7 @@ use flashcrowd_base::Span;
 use flashcrowd_plan::{Download, Plan, Workload};
 use flashcrowd_workload::{Came, Division, Downloads, Ended, Request};
 use proptest::prelude::*;
+use std::iter::once;
 
 /// A file of 1,000 bytes from hosts 1, 2 and 3 over four connections, in ranges of 100.
 fn download() -> Download {
@@ -61,7 +62,7 @@ fn the_first_server_is_asked_alone_and_then_each_mirror_by_one_connection() {
 #[test]
 fn equal_parts_are_one_for_each_connection_and_one_connection_asks_for_all() {
     let parts = |connections, range| {
-        let mut division = Division::new(vec![0..1001], connections, range, None);
+        let mut division = Division::new(once(0..1001), connections, range, None);
         (0..connections).map(|it| division.ask(it)).collect::<Vec<_>>()
     };
     assert_eq!(parts(1, Some(100)), [Some(0..1001)]);
@@ -71,7 +72,7 @@ fn equal_parts_are_one_for_each_connection_and_one_connection_asks_for_all() {
 
 #[test]
 fn who_is_free_takes_half_of_the_longest_rest() {
-    let mut division = Division::new(vec![0..1000], 2, None, Some(100));
+    let mut division = Division::new(once(0..1000), 2, None, Some(100));
     assert_eq!(division.ask(0), Some(0..500));
     assert_eq!(division.ask(1), Some(500..1000));
     assert_eq!(division.receive(0, 100), (100, Came::More));
@@ -87,7 +88,7 @@ fn who_is_free_takes_half_of_the_longest_rest() {
     assert_eq!(division.receive(1, 100), (50, Came::Cut));
     assert!(division.is_whole());
     // Without the rule nobody helps.
-    let mut division = Division::new(vec![0..1000], 2, None, None);
+    let mut division = Division::new(once(0..1000), 2, None, None);
     division.ask(0);
     division.ask(1);
     division.receive(1, 500);
