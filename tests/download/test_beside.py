@@ -186,6 +186,14 @@ def test_a_file_that_changes_meanwhile_begins_again(tmp_path: Path):
     assert any("has changed on the server: begins anew" in it for it in said)
 
 
+def test_servers_that_hang_are_given_up(tmp_path: Path):
+    hang = [Behaviour(data=DATA, rate=8e3) for _ in range(2)]
+    begin = time.monotonic()
+    with pytest.raises(FetchError, match="nothing came for too long"):
+        fetched(tmp_path, *hang, tries=1, timeout_s=0.5)
+    assert time.monotonic() - begin < 10
+
+
 def test_a_given_digest_decides(tmp_path: Path):
     digest = hashlib.sha256(DATA).hexdigest()
     came, _ = fetched(tmp_path, Behaviour(data=DATA), sha256=digest)
