@@ -29,7 +29,9 @@ const RUNS: [(&str, fn() -> Plan); 6] = [
 /// The same in large: for the clock.
 const LARGE: [(&str, fn() -> Plan); 2] = [
     ("large-star", || star(100, 4, 100)),
-    ("large-crowd", || flash_crowd(1000, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0))),
+    ("large-crowd", || {
+        flash_crowd(1000, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0))
+    }),
 ];
 
 fn utp() -> Plan {
