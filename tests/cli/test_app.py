@@ -96,7 +96,7 @@ def test_schema_prints_json(capsys):
 
 
 def test_plan_prints_or_saves_one_point(capsys, tmp_path):
-    from flashcrowd.plan import Plan
+    from flashcrowd.plan.plan import Plan
 
     assert status("plan", LATENCY, "--point", "7") == 0
     printed = Plan.from_json(capsys.readouterr().out)

@@ -10,11 +10,12 @@ from typing import Any, get_args
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.metrics import METRICS, Metric
 from flashcrowd.cli import main
 from flashcrowd.engines.registry import ENGINES
-from flashcrowd.scenario import LINES, Measures, paths, shipped
+from flashcrowd.scenario import LINES, Measures, shipped
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.queue import DISCIPLINES
 from flashcrowd.scenario.stack import Stack

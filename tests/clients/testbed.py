@@ -19,7 +19,7 @@ from flashcrowd.clients import PROGRAMS, HostSandbox, Swarm, kernel, opentracker
 from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.emulation import app
 from flashcrowd.emulation.app import Rows
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
 CLONE_NEWNET = 0x40000000  # sched.h

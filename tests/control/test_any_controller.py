@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashcrowd import _core
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario, shipped
 from flashcrowd.scenario.upload_control import CONTROLLERS
 

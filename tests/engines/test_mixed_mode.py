@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from flashcrowd import _core
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
 STUDY = Path(__file__).parents[2] / "studies" / "mixed-mode.toml"

@@ -12,7 +12,7 @@ from tests.clients.testbed import needs
 from flashcrowd.emulation import players, requirements, stack
 from flashcrowd.emulation.bottleneck import most_bytes
 from flashcrowd.emulation.utp_differences import differences
-from flashcrowd.plan import Plan
+from flashcrowd.plan.plan import Plan
 from flashcrowd.study import Study
 
 STUDY = """

@@ -6,7 +6,7 @@ import pytest
 from tests.plan.test_lower import SWARM, S
 
 from flashcrowd.base.errors import StudyError
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
 WORKLOADS = {

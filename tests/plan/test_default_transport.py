@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.clients import PROGRAMS
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.scenario import Scenario, shipped

@@ -5,7 +5,8 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd.base.errors import StudyError
-from flashcrowd.plan import Plan, lower
+from flashcrowd.plan.lower import lower
+from flashcrowd.plan.plan import Plan
 from flashcrowd.scenario import Scenario
 from flashcrowd.study import Study
 

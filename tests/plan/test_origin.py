@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.base.errors import StudyError
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.origin import DISKS, POLICIES, Origin

@@ -22,7 +22,7 @@ from tests.plan import plan_types
 from tests.study.test_docs import FIRST, PARTS, merged
 
 from flashcrowd import _core
-from flashcrowd.scenario import paths
+from flashcrowd.base import paths
 from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.study import Study
 

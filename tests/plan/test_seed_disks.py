@@ -9,7 +9,7 @@ import flashcrowd
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli import main
 from flashcrowd.emulation import requirements
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 from flashcrowd.study import Study
 

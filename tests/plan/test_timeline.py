@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.base.errors import StudyError
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
 MS = 10**6

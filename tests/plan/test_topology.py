@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.scenario.test_graph_file import GML, graphml
 
 from flashcrowd import _core
+from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.topology import Topology
 from flashcrowd.study import Study
 

@@ -8,7 +8,7 @@ import pytest
 from flashcrowd.base.errors import StudyError
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.plan.plan import Plan
 from flashcrowd.study import Study
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from flashcrowd import _core
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import ControlledUpload, SwarmWorkload
 from flashcrowd.scenario import Scenario

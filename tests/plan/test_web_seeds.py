@@ -8,7 +8,7 @@ import pytest
 import flashcrowd
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli import main
-from flashcrowd.plan import lower
+from flashcrowd.plan.lower import lower
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import OriginWorkload, SwarmWorkload
 from flashcrowd.scenario import Scenario

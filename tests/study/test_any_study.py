@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.study import mistakes
 
 from flashcrowd import _core
+from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
-from flashcrowd.scenario import paths
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.study import mistakes
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.units import Rate, Span
 from flashcrowd.cli.options import load
-from flashcrowd.scenario import paths
 from flashcrowd.study import Study
 
 DOCUMENT: dict[str, Any] = {

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.study import mistakes
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, StudyError
-from flashcrowd.plan import lower
-from flashcrowd.scenario import distribution, paths
+from flashcrowd.plan.lower import lower
+from flashcrowd.scenario import distribution
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study import Study

@@ -12,12 +12,12 @@ from flashcrowd.base import terminal
 from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.need import Need
+from flashcrowd.base.paths import look_up, parse
 from flashcrowd.cli import bound_text
 from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, Timed, registry
 from flashcrowd.scenario.check import TOO_BIG, TOO_MANY
-from flashcrowd.scenario.paths import look_up, parse
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief

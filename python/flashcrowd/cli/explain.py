@@ -10,9 +10,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from flashcrowd.autolimit import states
-from flashcrowd.base import metrics
+from flashcrowd.base import metrics, paths
 from flashcrowd.base.units import UnitError
-from flashcrowd.scenario import paths
 from flashcrowd.study.catalogue import KINDS, Kind, kind_of
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import Key, every_key, find, suggestions, written

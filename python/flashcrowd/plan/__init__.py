@@ -1,6 +1,5 @@
-"""The plan: what an engine needs to run, and nothing else."""
+"""The plan: what an engine needs to run, and nothing else.
 
-from flashcrowd.plan.lower import lower
-from flashcrowd.plan.plan import Plan
-
-__all__ = ["Plan", "lower"]
+Nothing is imported here: the processes that play a plan read its types and parts, and start without
+the scenario, which `lower` needs.
+"""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from flashcrowd.scenario import paths
+from flashcrowd.base import paths
 
 _SAID = re.compile(r"(?:plan: )?(?P<place>[a-z0-9_]+(?:\.[a-z0-9_]+|\[[0-9]+\])*): (?P<what>.+)")
 _STEP = re.compile(r"([a-z0-9_]+)|\[([0-9]+)\]")

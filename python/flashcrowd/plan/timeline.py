@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, did_you_mean
 from flashcrowd.plan import types
 from flashcrowd.plan.traces import Pending, trace_of
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.problems import problems_of, shown, unknown
 from flashcrowd.scenario.scenario import Scenario

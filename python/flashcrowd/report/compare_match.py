@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flashcrowd.base import paths
 from flashcrowd.base.looks import Looks
 from flashcrowd.report import listings, source
 from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.points import RUN_COLUMNS
-from flashcrowd.scenario import paths
 from flashcrowd.store.results import Results
 from flashcrowd.store.swept import as_written, si_number
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from flashcrowd.base import paths
 from flashcrowd.report import source
 from flashcrowd.report.source import Source, section
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.measures import Measures, Windowed
 
 Extent = tuple[float, float]

@@ -9,6 +9,7 @@ from typing import ParamSpec
 
 from flashcrowd.base.errors import MISSING, Problem, one_of
 from flashcrowd.base.kept import Kept
+from flashcrowd.base.paths import join
 from flashcrowd.base.units import Size, Span
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
@@ -21,7 +22,6 @@ from flashcrowd.scenario.measures import Measures, Stop, Window
 from flashcrowd.scenario.members import members
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.origin import Clients, HardDisk, Origin
-from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown, unknown
 from flashcrowd.scenario.profile import Profile

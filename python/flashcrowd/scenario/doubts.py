@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from flashcrowd.base.errors import Problem
+from flashcrowd.base.paths import join
 from flashcrowd.base.units import Rate, Size, Span
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
@@ -13,7 +14,6 @@ from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
 from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.members import taken
 from flashcrowd.scenario.network import Network
-from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.queue import Queue

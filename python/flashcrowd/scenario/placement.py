@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from flashcrowd.base.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.base.paths import join
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.edge import ways
 from flashcrowd.scenario.network import Group, Network
-from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.topology import Topology
 

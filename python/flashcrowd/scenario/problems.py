@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import MISSING, MOST, Problem, did_you_mean, one_of, visible
 from flashcrowd.base.units import UnitError
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.keys import keys_at, meaning, plain_key
 
 _ALLOWED = {

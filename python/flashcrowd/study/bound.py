@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from flashcrowd.base.paths import parse
 from flashcrowd.base.units import Rate, UnitError
 from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.members import AnyPopulation, taken
 from flashcrowd.scenario.network import Group
 from flashcrowd.scenario.origin import Origin
-from flashcrowd.scenario.paths import parse
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.timeline import Change

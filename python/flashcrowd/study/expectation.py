@@ -11,10 +11,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from flashcrowd.base import bounds, metrics
+from flashcrowd.base import bounds, metrics, paths
 from flashcrowd.base.errors import Problem
 from flashcrowd.base.units import UnitError
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.fields import Table, Word
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario

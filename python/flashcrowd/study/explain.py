@@ -15,9 +15,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstrain
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import nearest
 from flashcrowd.base.units import Quantity
-from flashcrowd.scenario import paths, shipped
+from flashcrowd.scenario import shipped
 from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.fields import Within, Word, at_most_all, positive
 from flashcrowd.scenario.keys import tag_of

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.reasons import form
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study.sweep import Axis
 

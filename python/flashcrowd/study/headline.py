@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from flashcrowd.base import bounds, metrics
+from flashcrowd.base import bounds, metrics, paths
 from flashcrowd.base.errors import Problem, did_you_mean, nearest, one_of
 from flashcrowd.base.metrics import CASE
 from flashcrowd.base.units import Share, UnitError
-from flashcrowd.scenario import paths, placement
+from flashcrowd.scenario import placement
 from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.download import Download
 from flashcrowd.scenario.fields import Table, one_line

@@ -7,8 +7,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study.sweep import ROOTS, Axis, near, path_problems, plain
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario

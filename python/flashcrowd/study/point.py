@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashcrowd.base.kept import Kept
-from flashcrowd.plan import Plan, lower
+from flashcrowd.plan.lower import lower
+from flashcrowd.plan.plan import Plan
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 

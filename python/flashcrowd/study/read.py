@@ -8,9 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.base import toml_text
+from flashcrowd.base import paths, toml_text
 from flashcrowd.base.errors import MISSING, Problem, StudyError, visible
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
 

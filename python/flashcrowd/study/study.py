@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.kept import Kept
 from flashcrowd.base.units import UnitError
 from flashcrowd.plan.lower import used_by, wrong_with
-from flashcrowd.scenario import paths, shipped
+from flashcrowd.scenario import shipped
 from flashcrowd.scenario.doubts import above_lines, doubts, unsaid
 from flashcrowd.scenario.fields import Name, any_lines
 from flashcrowd.scenario.files import Files

@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, did_you_mean, nearest
 from flashcrowd.base.units import Quantity, UnitError
-from flashcrowd.scenario import paths
 from flashcrowd.scenario.line import Delay
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.queue import Queue
