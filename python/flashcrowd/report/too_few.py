@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from scipy import stats
-
 from flashcrowd.report import axis_words, wording
 from flashcrowd.report.clauses import Clause
 from flashcrowd.report.compared import Compared
 from flashcrowd.report.finding import Finding
+from flashcrowd.report.statistics import student_quantile
 
 #: Counts of runs that are proposed.
 _COUNTS = (8, 10, 15, 20, 30, 50, 100)
@@ -60,9 +59,9 @@ def _needed(found: Finding, least: float) -> int | None:
     if change is None or change.low is None or change.high is None or runs < 2:
         return _COUNTS[0]
     half = (change.high - change.low) / 2
-    deviation = half / float(stats.t.ppf(_LEVEL, runs - 1))  # of the mean
+    deviation = half / student_quantile(_LEVEL, runs - 1)  # of the mean
     for count in _COUNTS:
-        expected = deviation * math.sqrt(runs / count) * float(stats.t.ppf(_LEVEL, count - 1))
+        expected = deviation * math.sqrt(runs / count) * student_quantile(_LEVEL, count - 1)
         # Half of it as room: the difference itself is known no better.
         if count > runs and expected <= max(abs(change.mean), least) / 1.5:
             return count
