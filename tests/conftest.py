@@ -44,7 +44,7 @@ WAITING = {"autolimit", "clients", "emulation"}
 
 @pytest.hookimpl(trylast=True)  # of those that `-m` leaves
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is long begins first, then what waits, on half of the workers: others compute beside it.
+    """What is long begins first, then what waits, on two of three workers: others compute beside it.
 
     A worker begins with a stretch of the list, and takes from those of others when it is through.
     """
@@ -52,10 +52,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first = sorted(filter(_begins_first, items), key=lambda item: not _is_long(item))
     then = iter([item for item in items if not _begins_first(item)])
     stretch = -(-len(items) // workers)
-    half = -(-workers // 2)
+    waiting = workers - workers // 3
     ordered: list[pytest.Item] = []
     for worker in range(workers):
-        begun = first[worker::half] if worker < half else []
+        begun = first[worker::waiting] if worker < waiting else []
         ordered += [*begun, *islice(then, max(stretch - len(begun), 0))]
     items[:] = [*ordered, *then]
 
