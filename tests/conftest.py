@@ -44,7 +44,7 @@ WAITING = {"autolimit", "clients", "emulation"}
 
 @pytest.hookimpl(trylast=True)  # of those that `-m` leaves
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is long begins first, then what waits, on two of three workers: others compute beside it.
+    """What is long begins first, then what waits, on two of three workers; others compute.
 
     A worker begins with a stretch of the list, and takes from those of others when it is through.
     """

@@ -141,6 +141,13 @@ def test_help_and_version_need_nothing_heavy():
     assert "check" in made.stdout
 
 
+def test_what_serves_fetches_and_limits_reads_no_studies():
+    modules = ", ".join(f"flashcrowd.cli.{name}" for name in ("serve", "fetch", "autolimit"))
+    code = f"import sys, {modules}; print({{'flashcrowd.scenario'}} & sys.modules.keys())"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout == "set()\n"
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -9,6 +9,8 @@ import re
 import tomllib
 from typing import Any
 
+from flashcrowd.base.errors import Problem
+
 DEEPEST = 50
 """So deep may tables and lists stand in each other. A study needs eight levels."""
 _TOO_LONG = 10**4300
@@ -47,6 +49,14 @@ def loads(text: str) -> dict[str, Any]:
         raise TooLong from None
     _bounded(document)
     return document
+
+
+def unfit(error: TooDeep | TooLong, place: str) -> Problem:
+    """What is said of TOML that is deeper, or has a longer number, than anybody needs."""
+    if isinstance(error, TooLong):
+        return Problem(place, "longer", "whole numbers of at most 4300 digits")
+    allowed = f"tables and lists at most {DEEPEST} deep in each other"
+    return Problem(place, "deeper", allowed)
 
 
 def _bounded(document: Any) -> None:

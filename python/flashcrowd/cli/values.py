@@ -11,7 +11,6 @@ from cyclopts import Token
 
 from flashcrowd.base import toml_text
 from flashcrowd.base.errors import Problem, StudyError, quoted
-from flashcrowd.study.read import unfit
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
@@ -46,7 +45,7 @@ def assignments(settings: Sequence[str]) -> dict[str, Any]:
             pair = assignment(text)
         except (toml_text.TooDeep, toml_text.TooLong) as error:
             place, equals, _ = text.partition("=")
-            problems.append(unfit(error, quoted(f"--set {place.strip()}{equals}")[1:-1]))
+            problems.append(toml_text.unfit(error, quoted(f"--set {place.strip()}{equals}")[1:-1]))
             continue
         if pair is None:
             hint = "as in --set network.rtt='50 ms'"

@@ -9,7 +9,6 @@ from typing import Any
 from flashcrowd.base import toml_text
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.scenario.text_file import text_of, unread
-from flashcrowd.study.read import unfit
 
 
 def table_of(file: Path) -> dict[str, Any]:
@@ -23,6 +22,8 @@ def table_of(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterError(f"{file}: cannot be read: {unread(error)}") from error
     except (toml_text.TooDeep, toml_text.TooLong) as error:
-        raise ClusterError(f"{file}: is no TOML of options: {unfit(error, '').allowed}") from error
+        raise ClusterError(
+            f"{file}: is no TOML of options: {toml_text.unfit(error, '').allowed}"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise ClusterError(f"{file}: is no TOML: {error}") from error

@@ -73,20 +73,12 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise StudyError([_syntax(str(error), text, source)], source) from None
     except (toml_text.TooDeep, toml_text.TooLong) as error:
-        raise StudyError([unfit(error, source)], source) from None
+        raise StudyError([toml_text.unfit(error, source)], source) from None
     if type(document.get("format")) is not int or document["format"] != 1:
         value = shown(document["format"]) if "format" in document else MISSING
         hint = "write `format = 1` at the top"
         raise StudyError([Problem("format", value, "1, the format of this version", hint)], source)
     return document
-
-
-def unfit(error: toml_text.TooDeep | toml_text.TooLong, place: str) -> Problem:
-    """What is said of TOML that is deeper, or has a longer number, than anybody needs."""
-    if isinstance(error, toml_text.TooLong):
-        return Problem(place, "longer", "whole numbers of at most 4300 digits")
-    allowed = f"tables and lists at most {toml_text.DEEPEST} deep in each other"
-    return Problem(place, "deeper", allowed)
 
 
 def _syntax(message: str, text: str, source: str) -> Problem:
