@@ -1,17 +1,15 @@
 """Compare, expect and repeat until sure, as commands: what they print, and their exit status."""
 
-import contextlib
-import io
 import re
 import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.in_process import flashcrowd
 from tests.runner import small
 from tests.runner.bytes import tables
 
-from flashcrowd.cli import main
 from flashcrowd.study import Study
 
 STUDY = small.swarm("homes", hosts=4, size="500 kB", repeats=5)
@@ -25,21 +23,6 @@ below = "1 h"
 measure = "mean download time"
 {bound}
 """
-
-
-def flashcrowd(folder: Path, *words: str) -> tuple[int, str, str]:
-    """Exit status, output and errors of a command in a folder."""
-    out, error = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(error),
-    ):
-        patch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as left:
-            main(words)
-    return int(left.value.code or 0), out.getvalue(), error.getvalue()
 
 
 @pytest.fixture(scope="module", name="folders")

@@ -6,8 +6,6 @@ and nothing written outside of the folder.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import random
@@ -19,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.in_process import flashcrowd
 from tests.runner import small
 
 from flashcrowd.base.errors import is_plain
-from flashcrowd.cli import main
 from flashcrowd.store import digests, schema
 
 BAD = "\x1b]0;owned\x07\x1b[2J"
@@ -55,7 +53,7 @@ FILLED = ["runs", "points", "downloads", "populations", "timings"]
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tampered")
     (folder / "s.toml").write_text(STUDY)
-    assert _command(folder, ["run", "s.toml", "--out", "sound", "--quiet"])[0] == 0
+    assert flashcrowd(folder, "run", "s.toml", "--out", "sound", "--quiet")[0] == 0
     return folder / "sound"
 
 
@@ -73,23 +71,11 @@ def place(sound: Path, tmp_path: Path) -> Iterator[Path]:
     assert left == {"file": "precious", ".unfinished-file": "precious"}
 
 
-def _command(folder: Path, words: list[str]) -> tuple[int, str, str]:
-    out, error = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(error),
-        pytest.raises(SystemExit) as left,
-    ):
-        main(words)
-    return int(left.value.code or 0), out.getvalue(), error.getvalue()
-
-
 def _all_commands(place: Path, names: list[str]) -> None:
     for name in names:
         for made in ("merged", "page", "logs", "packets"):
             shutil.rmtree(place / made, ignore_errors=True)
-        status, out, error = _command(place, COMMANDS[name])
+        status, out, error = flashcrowd(place, *COMMANDS[name])
         assert status in STATUSES, f"{name}: {error}"
         assert status != 2 or error.strip(), name
         assert "Traceback" not in error, name
@@ -205,7 +191,8 @@ def _reseal(folder: Path) -> None:
     manifest = digests.unsealed((folder / "manifest.json").read_bytes())
     if isinstance(manifest.get("files"), dict):
         manifest["files"] = {
-            name: digests.of_file(folder / name, folder) for name in manifest["files"]
+            name: digests.of_file(folder / name, folder) if (folder / name).is_file() else said
+            for name, said in manifest["files"].items()
         }
     _sealed(folder / "manifest.json", manifest)
     tables = digests.unsealed((folder / "tables/digests.json").read_bytes())

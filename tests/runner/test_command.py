@@ -1,4 +1,4 @@
-"""`flashcrowd run`, as a process."""
+"""`flashcrowd run`: what it prints, keeps and refuses, and as a process what ends it."""
 
 import os
 import shlex
@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import flashcrowd
 from tests.runner import small
 from tests.runner.bytes import tables
 
@@ -106,13 +107,13 @@ def test_a_signal_says_how_to_go_on(study: Path, tmp_path: Path, number: signal.
 
 
 def test_another_study_is_refused(study: Path, tmp_path: Path) -> None:
-    assert done("run", study, "--quiet", "--out", tmp_path / "r")[0] == 0
+    assert flashcrowd(study.parent, "run", study, "--quiet", "--out", tmp_path / "r")[0] == 0
     settings = ("--quiet", "--set", "workloads.swarm.size=3 MB", "--out", tmp_path / "r")
-    status, _, err = done("run", study, *settings)
+    status, _, err = flashcrowd(study.parent, "run", study, *settings)
     assert status == 2
     assert 'workloads.swarm.size: was "2 MB", is "3 MB"' in err
     for _ in range(2):  # the second time it goes on there
-        assert done("run", study, *settings, "--fresh")[0] == 0
+        assert flashcrowd(study.parent, "run", study, *settings, "--fresh")[0] == 0
     assert (tmp_path / "r-2" / "tables").exists()
     assert not (tmp_path / "r-3").exists()
 
@@ -122,7 +123,9 @@ def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> Non
         'group = "seed"\nupload', 'group = "seed"\ndeparture = "at-once"\nupload'
     )
     study.write_text(leaving)
-    status, _, err = done("run", study, "--quiet", "--out", tmp_path / "r", "--repeats", 1)
+    status, _, err = flashcrowd(
+        study.parent, "run", study, "--quiet", "--out", tmp_path / "r", "--repeats", 1
+    )
     assert status == 0
     assert "warning: 2 of 2 runs stalled: " in err
     assert "(run 0, 1)" in err
@@ -131,8 +134,8 @@ def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(("horizon", "status"), [("1 s", 3), ("1 h", 0)])
 def test_strict_tells_runs_that_were_cut(study: Path, horizon: str, status: int) -> None:
     words = ("--quiet", "--set", f"stop.horizon={horizon}", "--repeats", 1)
-    assert done("run", study, *words, cwd=study.parent)[0] == 0
-    assert done("run", study, *words, "--strict", cwd=study.parent)[0] == status
+    assert flashcrowd(study.parent, "run", study, *words)[0] == 0
+    assert flashcrowd(study.parent, "run", study, *words, "--strict")[0] == status
 
 
 def test_a_table_is_not_cut_at_80_columns(study: Path) -> None:
@@ -151,7 +154,7 @@ PING = 'kind = "ping"\nfrom = "seed"\nto = "leechers-1"'
 
 @pytest.mark.parametrize("words", [["--jobs", "0"], ["--set", "network.rtt=5 apples"]])
 def test_mistakes_write_nothing(study: Path, words: list[str]) -> None:
-    status, _, err = done("run", study, *words, cwd=study.parent)
+    status, _, err = flashcrowd(study.parent, "run", study, *words)
     assert status in (1, 2)
     assert "Traceback" not in err
     assert not (study.parent / "results").exists()
@@ -167,19 +170,19 @@ def wait_for_runs(folder: Path) -> None:
 def test_the_command_that_a_report_names_mends_the_folder(study: Path, tmp_path: Path) -> None:
     folder = tmp_path / "with a space"
     repeats = ("--repeats", 2, "--set", "network.loss=0 %")
-    assert done("run", study, "--quiet", "--out", folder, *repeats)[0] == 0
+    assert flashcrowd(study.parent, "run", study, "--quiet", "--out", folder, *repeats)[0] == 0
     before = tables(folder)
     for file in (folder / "tables" / "runs.parquet", *(folder / "runs").iterdir()):
         file.write_bytes(file.read_bytes()[:-1])
-    status, _, err = done("report", folder)
+    status, _, err = flashcrowd(study.parent, "report", folder)
     assert status == 2
     assert f"{folder / 'tables' / 'runs.parquet'}: is damaged" in err
     _, *words = shlex.split(err[err.index("flashcrowd run ") :])
     assert words == ["run", str(folder / "study.toml"), "--out", str(folder)]
-    status, _, err = done(*words, "--quiet")
+    status, _, err = flashcrowd(study.parent, *words, "--quiet")
     assert status == 0
     assert err.count("mending: ") == err.count("\n")
     assert "runs.parquet is damaged" in err
     assert "its runs are run again" in err
     assert tables(folder) == before
-    assert done("report", folder)[0] == 0
+    assert flashcrowd(study.parent, "report", folder)[0] == 0
