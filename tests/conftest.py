@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flashcrowd.cli import ALLOCATIONS
+from flashcrowd.engines.simulation import Simulator
 
 settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile(
@@ -37,6 +38,13 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 # The runner's own objects are many and live to its end: to look at them at each collection took a
 # tenth of all tests' time.
 gc.set_threshold(ALLOCATIONS, 50, 50)
+
+
+@pytest.fixture
+def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` does not time runs of a study, which takes 0.3 s: tests/study/test_calibration.py."""
+    monkeypatch.setattr(Simulator, "seconds", lambda self, plan_json, seed, most_s: most_s)
+
 
 WAITING = {"autolimit", "clients", "emulation"}
 """Folders of tests that mostly wait, for real programs and real time."""

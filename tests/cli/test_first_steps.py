@@ -28,6 +28,7 @@ from flashcrowd.study.template import TEMPLATES, names
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+pytestmark = pytest.mark.usefixtures("untimed")
 
 
 def status(*arguments: object) -> int:

@@ -95,6 +95,7 @@ def test_numbers_of_the_answer_were_printed(name: str) -> None:
     assert [number for number in told if number not in printed] == []
 
 
+@pytest.mark.usefixtures("untimed")
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_page_proposes_can_be_checked(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -126,11 +126,13 @@ def _upload_controllers() -> Entries:
     return {name: first_sentence(it["about"]) for name, it in CONTROLLERS.items()}
 
 
+@cache
 def _templates() -> Entries:
     files = sorted((HOME / "templates").glob("*.toml"))
     return {path.stem: opening(path.read_text(encoding="utf-8")) for path in files}
 
 
+@cache
 def _studies() -> Entries:
     found: dict[str, str] = {}
     for path in sorted(STUDIES.glob("*.toml")):
@@ -139,6 +141,7 @@ def _studies() -> Entries:
     return found
 
 
+@cache
 def _papers() -> Entries:
     pages = sorted((HOME / "papers").glob("*/paper.toml"))
     return {path.parent.name: tomllib.loads(path.read_text("utf-8"))["title"] for path in pages}
