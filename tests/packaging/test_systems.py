@@ -51,7 +51,17 @@ def test_a_study_runs_goes_on_and_has_a_report_on_another_system(
     system: str, tmp_path: Path
 ) -> None:
     out = str(tmp_path / "found" / "results")
-    run = ["run", STUDY, "--set", "stop.horizon=2 s", "--out", out]
+    run = [
+        "run",
+        STUDY,
+        "--set",
+        "stop.horizon=2 s",
+        "--set",
+        "measures.series={}",
+        "--repeats",
+        "2",
+    ]
+    run += ["--out", out]
     for words in (run, run, ["report", out]):
         done = on(system, *words)
         assert done.returncode == 0, done.stderr
