@@ -107,6 +107,17 @@ def test_on_a_terminal_the_end_takes_the_place_of_the_live_line(tmp_path: Path) 
     assert text.count("once more") <= 1
 
 
+def _until_taken(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Waits until a signal is no longer pending: a second one would be one with it (signal(7))."""
+    for _ in range(2000):
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        pending = [int(it, 16) for it in re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)", status, re.M)]
+        if not any(it >> (number - 1) & 1 for it in pending):
+            return
+        time.sleep(0.01)
+    pytest.fail(f"{number.name} is still pending")
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.3])
 def test_a_second_ctrl_c_cuts_what_is_under_way_and_says_so_once(
     pause: float, tmp_path: Path
@@ -124,6 +135,7 @@ def test_a_second_ctrl_c_cuts_what_is_under_way_and_says_so_once(
         while "miss ratio" not in server.stderr.readline():
             pass
         server.send_signal(signal.SIGINT)
+        _until_taken(server, signal.SIGINT)
         time.sleep(pause)
         server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0
