@@ -42,7 +42,8 @@ impl Ahead {
                 app(event).prefetch_event(event, step);
             }
         }
-        let last = self.events.drain(..).filter_map(|event| app(event).prefetch_event(event, STEPS));
+        let last =
+            self.events.drain(..).filter_map(|event| app(event).prefetch_event(event, STEPS));
         self.sockets.extend(last.map(PrefetchHint::write));
         self.ask(world, apps);
     }

@@ -93,12 +93,7 @@ impl Network {
     /// Sends a new uTP packet or datagram. Returns how many packets are in flight because of it: none if it
     /// was lost.
     #[inline(always)]
-    pub(crate) fn send(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        packet: Packet,
-    ) -> u32 {
+    pub(crate) fn send(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: Packet) -> u32 {
         self.totals.sent += 1;
         self.launch(queue, now, packet, &Sacks::default())
     }
