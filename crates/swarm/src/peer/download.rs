@@ -88,9 +88,10 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.set_choking_us(true, &mut self.wants) {
             let fast = c.is_fast();
-            let active =
-                c.work.as_mut().filter(|_| !fast).map(|work| std::mem::take(&mut work.active));
-            let mut asked = active.unwrap_or_default();
+            let mut asked = std::mem::take(&mut self.released);
+            if let (Some(work), false) = (&mut c.work, fast) {
+                asked.append(&mut work.active);
+            }
             if let Some(extras) = &mut c.extras {
                 extras.end_game = false;
                 if !fast {
@@ -100,7 +101,9 @@ impl Peer {
                 // Requests that went out are answered or rejected one by one (BEP 6).
                 asked.extend(extras.reserved.drain(..));
             }
-            self.release_requests(now, asked);
+            self.release_requests(now, &asked);
+            asked.clear();
+            self.released = asked;
         }
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
@@ -341,12 +344,13 @@ impl Peer {
     }
     /// These requests will not be answered: if the profile says so, others take them over at once,
     /// in random order.
-    pub(super) fn release_requests(&mut self, now: Time, active: Vec<Block>) {
+    pub(super) fn release_requests(&mut self, now: Time, active: &[Block]) {
         if self.endgame.is_some() || active.is_empty() {
             return;
         }
-        let mut lost: Vec<u32> = Vec::new();
-        for block in active {
+        let mut lost = std::mem::take(&mut self.lost_pieces);
+        lost.clear();
+        for &block in active {
             if self.is_owed(block) {
                 continue;
             }
@@ -361,16 +365,19 @@ impl Peer {
             }
         }
         if self.profile.requests.reoffer {
-            let willing = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
-            let mut willing: Vec<ConnId> = willing.map(|(id, _)| id).collect();
+            let mut willing = std::mem::take(&mut self.willing);
+            let unchoking = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
+            willing.extend(unchoking.map(|(id, _)| id));
             self.stream.shuffle(&mut willing);
-            for id in willing {
+            for id in willing.drain(..) {
                 self.request_more(now, id, Some(&lost));
             }
+            self.willing = willing;
         } else {
             self.await_any_retry(now);
         }
         if self.profile.requests.interest == Interest::MissingPieces {
+            self.lost_pieces = lost;
             return;
         }
         lost.retain(|piece| self.block_map.has_free(*piece));
@@ -381,6 +388,7 @@ impl Peer {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
         }
+        self.lost_pieces = lost;
     }
 
     /// Every block has been asked for: from now on of everybody.

@@ -61,7 +61,7 @@ impl Peer {
         if let (Some(active), Some(place)) = (active, place) {
             active.remove(place);
             if !c.extras.as_mut().is_some_and(|extras| extras.settle(block)) {
-                self.release_requests(now, vec![block]);
+                self.release_requests(now, &[block]);
             }
         }
         let Some(c) = self.conns.get_mut(id) else { return };

@@ -179,7 +179,7 @@ impl Peer {
                     asked.retain(|block| !extras.given_up.contains(block));
                     asked.extend(extras.reserved);
                 }
-                self.release_requests(now, asked);
+                self.release_requests(now, &asked);
                 if !c.choked {
                     self.slot_freed(now, c.interested_in_us);
                 }

@@ -260,7 +260,7 @@ impl Peer {
             extras.given_up.push(last);
             free.push(last);
         }
-        self.release_requests(now, free);
+        self.release_requests(now, &free);
     }
     /// A neighbour of whom nothing is asked now is looked at again.
     fn await_retry(&mut self, now: Time, id: ConnId) {

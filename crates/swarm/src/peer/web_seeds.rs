@@ -240,7 +240,7 @@ impl Peer {
         one.received = 0;
         let asked = Vec::from(std::mem::take(&mut one.asked));
         self.leave_gaps();
-        self.release_requests(now, asked);
+        self.release_requests(now, &asked);
     }
     /// Peers leave gaps to the web seeds that are connected, if they are to.
     fn leave_gaps(&mut self) {
