@@ -110,7 +110,7 @@ mod tests {
             let mut fast = Direction::new(RandomStream::new(1, "test", 0));
             let (mut slow, mut now) = (fast.clone(), Time::START);
             for (tag, (gap, bytes, full)) in (1..).zip(offers) {
-                now = now + Span::from_nanos(gap);
+                now += Span::from_nanos(gap);
                 let frame = Frame { bytes: if full { 1500 } else { bytes }, tag };
                 let expected = slow.offer(&conditions, now, &frame, &mut |_, _| {});
                 prop_assert_eq!(fast.offer_plain(&plain, now, &frame), expected);

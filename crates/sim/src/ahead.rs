@@ -22,21 +22,21 @@ impl Ahead {
     #[inline(never)]
     pub(crate) fn of_events(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
         for event in world.queue.look_ahead() {
-            let look = match event.kind {
-                EventKind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
-                EventKind::Packet => world.network.in_flight.peek(None, event.index),
+            let look = match event.kind() {
+                EventKind::Fifo => world.network.in_flight.peek(Some(event.index()), 0),
+                EventKind::Packet => world.network.in_flight.peek(None, event.index()),
                 EventKind::App => {
                     self.events.push(event);
                     None
                 }
-                EventKind::Socket if world.sockets.expects_timer(event.index) => {
-                    Some(PrefetchHint::write(event.index))
+                EventKind::Socket if world.sockets.expects_timer(event.index()) => {
+                    Some(PrefetchHint::write(event.index()))
                 }
                 _ => None,
             };
             self.sockets.extend(look);
         }
-        let app = |event: Event| &apps[usize::from(event.app)];
+        let app = |event: Event| &apps[usize::from(event.application())];
         for step in 0..STEPS {
             for &event in &self.events {
                 app(event).prefetch_event(event, step);

@@ -116,7 +116,7 @@ impl<'p> Run<'p> {
             if self.at_once > MAX_AT_ONCE {
                 self.world.outcome = Some(Outcome::Stalled(format!(
                     "time stands still: more than {MAX_AT_ONCE} events at {now}, the last a {:?}",
-                    event.kind
+                    event.kind()
                 )));
                 break;
             }
@@ -140,36 +140,38 @@ impl<'p> Run<'p> {
     }
 
     fn handle(&mut self, event: Event) {
-        match event.kind {
+        match event.kind() {
             EventKind::Fifo => {
                 if self.world.sockets.are_many() {
-                    self.ahead.of_fifo(&mut self.world, &self.apps, event.index);
+                    self.ahead.of_fifo(&mut self.world, &self.apps, event.index());
                 }
-                if let Some((packet, sacks)) = self.world.on_fifo(event.index) {
+                if let Some((packet, sacks)) = self.world.on_fifo(event.index()) {
                     self.arrive(&packet, &sacks);
                 }
             }
             EventKind::Packet => {
-                if let Some((packet, sacks)) = self.world.take_unordered(event.index) {
+                if let Some((packet, sacks)) = self.world.take_unordered(event.index()) {
                     match packet.is_arriving() {
                         true => self.arrive(&packet, &sacks),
                         false => self.world.forward(packet, &sacks),
                     }
                 }
             }
-            EventKind::Link => self.world.on_link(event.index),
+            EventKind::Link => self.world.on_link(event.index()),
             EventKind::Socket => {
                 let world = &mut self.world;
-                if world.sockets.take_timer(event.index, world.now, &mut world.queue)
-                    && world.on_socket_timer(event.index)
+                if world.sockets.take_timer(event.index(), world.now, &mut world.queue)
+                    && world.on_socket_timer(event.index())
                 {
-                    self.attend(event.index);
+                    self.attend(event.index());
                 }
             }
-            EventKind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
-            EventKind::Change => self.change(event.index),
-            EventKind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index),
-            EventKind::Window => self.mark(event.index),
+            EventKind::App => {
+                self.apps[usize::from(event.application())].on_event(&mut self.world, event)
+            }
+            EventKind::Change => self.change(event.index()),
+            EventKind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index()),
+            EventKind::Window => self.mark(event.index()),
             EventKind::Watch => self.watch(),
             EventKind::Horizon => self.on_horizon(),
         }
@@ -233,7 +235,7 @@ impl<'p> Run<'p> {
             Some(app) => app.on_socket_event(&mut self.world, socket, socket_event),
             None => while self.world.sockets.next_message(socket).is_some() {},
         }
-        if self.world.after_socket_event(socket, socket_event) {
+        if self.world.after_socket_event(socket, socket_event.bytes) {
             self.lose(socket);
         }
     }

@@ -25,15 +25,15 @@ impl App for Calls<'_> {
 
     /// Both hosts send a packet.
     fn on_event(&mut self, world: &mut World, event: Event) {
-        let call = &mut self.rules.all[event.index as usize];
+        let call = &mut self.rules.all[event.index() as usize];
         let Some(number) = call.send() else { return };
         let plan::Call { from, to, size_bytes: bytes, .. } = call.spec;
         let (words, next) = ([number, world.now.nanos()], call.next_due());
         for (code, (from, to)) in (0..).zip([(from, to), (to, from)]) {
-            let datagram = Datagram { app: CALL, code, index: event.index, words, bytes };
+            let datagram = Datagram { app: CALL, code, index: event.index(), words, bytes };
             world.send_datagram(from, to, &datagram);
         }
-        world.schedule(next, CALL, 0, event.index);
+        world.schedule(next, CALL, 0, event.index());
     }
 
     fn on_datagram(&mut self, world: &mut World, datagram: Datagram) {

@@ -140,12 +140,12 @@ impl App for Downloads<'_> {
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
-        match Code::ALL[usize::from(event.code)] {
+        match Code::ALL[usize::from(event.code())] {
             Code::Start => {
-                self.rules.downloads[event.index as usize].begin(world.now);
-                self.request(world, event.index);
+                self.rules.downloads[event.index() as usize].begin(world.now);
+                self.request(world, event.index());
             }
-            Code::Stop => self.stop(world, event.index),
+            Code::Stop => self.stop(world, event.index()),
         }
     }
 

@@ -38,11 +38,11 @@ impl App for Pings {
 
     /// Sends a request and schedules the next one.
     fn on_event(&mut self, world: &mut World, event: Event) {
-        let ping = &mut self.rules.all[event.index as usize];
+        let ping = &mut self.rules.all[event.index() as usize];
         let Some(number) = ping.send(world.now) else { return };
         let next = ping.next_due();
-        self.echo(world, event.index, number, REQUEST);
-        world.schedule(next, PING, 0, event.index);
+        self.echo(world, event.index(), number, REQUEST);
+        world.schedule(next, PING, 0, event.index());
     }
 
     /// A request reached the answering host, or an answer the asking one.

@@ -201,10 +201,10 @@ impl App for Transfers<'_> {
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
-        match Code::ALL[usize::from(event.code)] {
-            Code::Start => self.start(world, event.index),
-            Code::Stop => self.stop(world, event.index),
-            Code::Tick => self.tick(world, event.index),
+        match Code::ALL[usize::from(event.code())] {
+            Code::Start => self.start(world, event.index()),
+            Code::Stop => self.stop(world, event.index()),
+            Code::Tick => self.tick(world, event.index()),
         }
     }
 

@@ -138,9 +138,9 @@ impl App for Webs {
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
-        match Code::ALL[usize::from(event.code)] {
-            Code::Ask => self.ask(world, event.index),
-            Code::Stop => self.stop(world, event.index),
+        match Code::ALL[usize::from(event.code())] {
+            Code::Ask => self.ask(world, event.index()),
+            Code::Stop => self.stop(world, event.index()),
         }
     }
 

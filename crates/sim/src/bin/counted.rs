@@ -15,9 +15,12 @@ use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_plan::{Plan, TransportChoice, Workload};
 use flashcrowd_sim::{RunHandle, simulate};
 
+/// Its name, and how to make its plan.
+type Run = (&'static str, fn() -> Plan);
+
 /// The runs: an access star of CUBIC flows, crowds far apart and over a lossy path, one behind ADSL lines whose blocks
 /// go by LEDBAT, a star of uTP flows, a content server on a disk with little memory.
-const RUNS: [(&str, fn() -> Plan); 6] = [
+const RUNS: [Run; 6] = [
     ("star", || star(20, 4, 40)),
     ("crowd", || flash_crowd(100, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0))),
     ("loss", || flash_crowd(30, 1 << 20, kilobytes(100), path(Span::from_millis(50), 0.01))),
@@ -27,7 +30,7 @@ const RUNS: [(&str, fn() -> Plan); 6] = [
 ];
 
 /// The same in large: for the clock.
-const LARGE: [(&str, fn() -> Plan); 2] = [
+const LARGE: [Run; 2] = [
     ("large-star", || star(100, 4, 100)),
     ("large-crowd", || {
         flash_crowd(1000, 1 << 20, kilobytes(20), path(Span::from_millis(400), 0.0))

@@ -162,26 +162,28 @@ impl<T: Copy> EventQueue<T> {
     /// so it counts as that instant.
     pub fn schedule(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
-        let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
+        let (at, order) = (at.max(self.now), self.scheduled);
         self.scheduled += 1;
-        self.insert(entry);
+        self.insert(at, order, event);
     }
 
     /// [`schedule`](EventQueue::schedule) for an event that is likely to be the next of all, as the next
     /// packet of a FIFO is. It is kept outside of the sorted list, which saves its insertion there.
     pub fn schedule_next(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
-        let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
+        let (at, order) = (at.max(self.now), self.scheduled);
         self.scheduled += 1;
-        if self.held.is_none() && entry.at.nanos() >> FINE_BITS <= self.slot {
-            self.held = Some(entry);
+        if self.held.is_none() && at.nanos() >> FINE_BITS <= self.slot {
+            self.held = Some(Entry { at, order, event });
         } else {
-            self.insert(entry);
+            self.insert(at, order, event);
         }
     }
 
-    fn insert(&mut self, entry: Entry<T>) {
-        let nanos = entry.at.nanos();
+    /// Three numbers in registers, not an entry in memory, whose stores a copy of it would wait for.
+    fn insert(&mut self, at: Time, order: u64, event: T) {
+        let entry = Entry { at, order, event };
+        let nanos = at.nanos();
         let slot = nanos >> FINE_BITS;
         let coarse = nanos >> COARSE_BITS;
         if slot <= self.slot {
@@ -290,7 +292,7 @@ impl<T: Copy> EventQueue<T> {
             if next == coarse {
                 let mut index = self.coarse.take(coarse);
                 while let Some((entry, next)) = self.waiting.unlink(index) {
-                    self.insert(entry);
+                    self.insert(entry.at, entry.order, entry.event);
                     index = next;
                 }
             }
@@ -299,7 +301,7 @@ impl<T: Copy> EventQueue<T> {
                     break;
                 }
                 if let Some(Reverse(entry)) = self.far.pop() {
-                    self.insert(entry);
+                    self.insert(entry.at, entry.order, entry.event);
                 }
             }
         }

@@ -185,16 +185,16 @@ mod tests {
             }
             let mut left = [const { Vec::new() }; 3];
             while let Some((now, event)) = queue.pop() {
-                let due = match event.kind {
+                let due = match event.kind() {
                     EventKind::Fifo => {
-                        let fifo = &mut in_flight.fifos[event.index as usize];
+                        let fifo = &mut in_flight.fifos[event.index() as usize];
                         let first = fifo.first(now).map(|(packet, sacks)| (*packet, sacks));
                         if let Some((packet, _)) = first {
-                            fifo.take(&mut queue, event.index, packet.has_sacks());
+                            fifo.take(&mut queue, event.index(), packet.has_sacks());
                         }
                         first
                     }
-                    EventKind::Packet => in_flight.take_unordered(now, event.index),
+                    EventKind::Packet => in_flight.take_unordered(now, event.index()),
                     other => panic!("no event of a packet: {other:?}"),
                 };
                 let Some((packet, sacks)) = due else { continue };

@@ -233,6 +233,7 @@ impl<M> World<M> {
     }
 
     /// Reads what has arrived at a socket and its owner may read; returns what to pass to its owner.
+    #[inline(always)]
     pub(crate) fn socket_event(&mut self, socket: u32) -> Option<SocketEvent> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
@@ -243,15 +244,16 @@ impl<M> World<M> {
         Some(SocketEvent { owner, connected, bytes })
     }
 
-    /// Sends the acknowledgements that reading has made due. Returns whether the other end has closed, or
+    /// Sends the acknowledgements that reading so many bytes has made due. Returns whether the other end has closed, or
     /// the connection failed.
-    pub(crate) fn after_socket_event(&mut self, socket: u32, socket_event: SocketEvent) -> bool {
+    #[inline(always)]
+    pub(crate) fn after_socket_event(&mut self, socket: u32, bytes: u64) -> bool {
         let end = self.sockets.get(socket);
         let Some(transport) = &end.transport else { return false };
         let unread = end.reads_limited && transport.readable() > 0;
         let over = transport.is_closed() || transport.peer_closed() && !unread;
         // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
-        if socket_event.bytes > 0 && transport.has_acknowledgement() {
+        if bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);
         }
         over

@@ -381,15 +381,15 @@ impl App for Origins<'_> {
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
-        match Code::ALL[usize::from(event.code)] {
-            Code::Arrival => self.arrive(world, event.index),
-            Code::Departure => self.depart(world, event.index),
-            Code::Read => self.complete_read(world, event.index),
+        match Code::ALL[usize::from(event.code())] {
+            Code::Arrival => self.arrive(world, event.index()),
+            Code::Departure => self.depart(world, event.index()),
+            Code::Read => self.complete_read(world, event.index()),
             Code::Patience => {
-                let server = &mut self.servers[event.index as usize];
+                let server = &mut self.servers[event.index() as usize];
                 server.armed = Time::NEVER;
                 server.storage.machine.elapsed(world.now);
-                self.work(world, event.index);
+                self.work(world, event.index());
             }
         }
     }

@@ -397,7 +397,7 @@ impl Swarms<'_> {
     pub(super) fn read_on(&mut self, world: &mut World, socket: u32) {
         let Some(news) = world.socket_event(socket) else { return };
         self.on_socket_event(world, socket, news);
-        if world.after_socket_event(socket, news) {
+        if world.after_socket_event(socket, news.bytes) {
             let end = world.sockets.get_mut(socket);
             let owner = std::mem::replace(&mut end.owner, Owner::NOBODY);
             self.on_closed(world, socket, owner);

@@ -290,18 +290,18 @@ impl App for Swarms<'_> {
     }
 
     fn on_event(&mut self, world: &mut World, event: Event) {
-        match Code::ALL[usize::from(event.code)] {
-            Code::Timer => self.on_peer_timer(world, event.index),
-            Code::Arrival => self.arrive(world, event.index),
-            Code::Departure => self.depart(world, event.index),
-            Code::Tracker => self.on_tracker(world, event.index),
+        match Code::ALL[usize::from(event.code())] {
+            Code::Timer => self.on_peer_timer(world, event.index()),
+            Code::Arrival => self.arrive(world, event.index()),
+            Code::Departure => self.depart(world, event.index()),
+            Code::Tracker => self.on_tracker(world, event.index()),
             Code::Census => {
                 self.rules.count_pieces(world.now, |peer| self.peers[peer as usize].progress());
                 self.schedule_due(world);
             }
-            Code::UploadControl => self.on_control(world, event.index),
-            Code::DiskRead => self.on_disk_read(world, event.index),
-            Code::Readable => self.read_on(world, event.index),
+            Code::UploadControl => self.on_control(world, event.index()),
+            Code::DiskRead => self.on_disk_read(world, event.index()),
+            Code::Readable => self.read_on(world, event.index()),
         }
     }
 
@@ -440,10 +440,10 @@ impl App for Swarms<'_> {
     }
 
     fn prefetch_event(&self, event: Event, step: u32) -> Option<u32> {
-        if event.code != Code::Timer as u8 {
+        if event.code() != Code::Timer as u8 {
             return None;
         }
-        let peer = &self.peers[event.index as usize];
+        let peer = &self.peers[event.index() as usize];
         if step == 0 {
             prefetch(peer);
             return None;

@@ -168,7 +168,7 @@ fn a_timer_has_one_event_at_its_earliest_deadline() {
     // At 20 ms it finds that it was put off to 90 ms, so what comes at 50 ms is stale.
     for (millis, expired, pending) in [(20, false, 2), (50, false, 1), (90, true, 0)] {
         let Some((now, event)) = queue.pop() else { panic!("an event is pending") };
-        assert_eq!((now, event.kind, event.index), (at(millis), EventKind::Socket, 0));
+        assert_eq!((now, event.kind(), event.index()), (at(millis), EventKind::Socket, 0));
         assert_eq!(sockets.take_timer(0, now, &mut queue), expired, "{millis}");
         assert_eq!(queue.len(), pending, "{millis}");
     }
