@@ -207,7 +207,7 @@ mod tests {
                 ato: Span::from_millis(ato),
                 ..DelayedAckState::new(Time::START)
             };
-            acks.consider(&config, Time::START, 1, true, Span::from_millis(smoothed));
+            acks.consider(&config, Time::START, 1, true, || Span::from_millis(smoothed));
             assert!(!acks.due);
             acks.deadline.since(Time::START)
         };

@@ -186,7 +186,7 @@ mod tests {
         sender.open(now, 1 << 20);
         sender.write(&config, 4500);
         sender.close();
-        let burst = sender.poll(&config, now).expect("the window is ten segments");
+        let burst = sender.poll(&config, now, sender.paces()).expect("the window is ten segments");
         assert_eq!((burst.seq, burst.len), (0, 4500));
         let sampler = sender.paced.as_mut().and_then(|paced| paced.sampler.as_mut()).unwrap();
         // The FIN counts as a byte.
