@@ -39,6 +39,7 @@ def fetch(
     connections: int = 1,
     range_bytes: int | None = RANGE,
     least_split_bytes: int | None = LEAST_SPLIT,
+    durable: bool = True,
 ) -> Fetched:
     """Fetch a file over HTTP.
 
@@ -68,6 +69,8 @@ def fetch(
         range_bytes: what each of several connections asks for at a time; None for equal parts.
         least_split_bytes: where nothing is left to ask for, a free connection takes half of the
             longest rest of another, if that is at least so long; None for never.
+        durable: wait until the disk has what is noted or named, so that a power cut costs little;
+            without, it may cost all of it.
 
     Raises:
         FetchError: the server, or the way to it, failed; what came is kept.
@@ -96,6 +99,7 @@ def fetch(
         connections,
         range_bytes,
         least_split_bytes,
+        durable,
     )
     try:
         if os.path.lexists(target) and not (overwrite or target.is_dir()):

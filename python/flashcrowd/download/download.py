@@ -87,7 +87,7 @@ class Download:
             raise Local(f"{wish.target}: is a folder; name another place (-o, -d)")
         if os.path.lexists(wish.target) and not wish.overwrite:
             raise taken(wish.target)
-        self._part = Part(wish.target)
+        self._part = Part(wish.target, wish.durable)
         self._part.digest_decides = bool(wish.sha256)
         self._proof = Proof(self._part, wish.sha256, self._sites, tell, sleep, self._anew_because)
 

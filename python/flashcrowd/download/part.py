@@ -15,7 +15,7 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,8 +58,9 @@ class Part:
     `write` and `drop` are for one thread; `ranges` may be looked at by others under `lock`.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, durable: bool = True) -> None:
         self.target = target
+        self._durable = durable
         self.path = target.with_name(target.name + ".part")
         self.note = target.with_name(target.name + ".part.json")
         self._new_note = target.with_name(target.name + ".part.json.new")
@@ -257,7 +258,7 @@ class Part:
             self._changed = False
             runs = list(self.ranges)
         try:
-            getattr(os, "fdatasync", os.fsync)(self.fd)
+            self._flush(self.fd, getattr(os, "fdatasync", os.fsync))
             with self.lock:
                 if self.source is source:  # else it was forgotten meanwhile
                     self._write_note(source, runs)
@@ -283,7 +284,7 @@ class Part:
         with self._new_note.open("x", encoding="utf-8") as file:
             json.dump(content, file)
             file.flush()
-            os.fsync(file.fileno())
+            self._flush(file.fileno())
         os.replace(self._new_note, self.note)
 
     def _remove_note(self) -> None:
@@ -300,7 +301,7 @@ class Part:
         length = self.source.length if self.source and self.source.length is not None else None
         try:
             os.ftruncate(self.fd, self.ranges.prefix if length is None else length)
-            os.fsync(self.fd)
+            self._flush(self.fd)
             if not replace and os.path.lexists(self.target):
                 self.keep()
                 raise taken(self.target)
@@ -325,6 +326,11 @@ class Part:
                 self.path.unlink(missing_ok=True)
         finally:
             os.close(self.fd)
+
+    def _flush(self, fd: int, way: Callable[[int], None] = os.fsync) -> None:
+        """Wait until what was written is on the disk, if it is to outlast a power cut."""
+        if self._durable:
+            way(fd)
 
     def _end_notes(self) -> None:
         self._stop.set()

@@ -19,6 +19,7 @@ class Wish:
         connections: how many at once, to all addresses together.
         range_bytes: what each of several asks for at a time; None for equal parts.
         least_split_bytes: the shortest rest of one of which another takes half; None for none.
+        durable: whether what was fetched is to outlast a power cut.
     """
 
     target: Path
@@ -29,3 +30,4 @@ class Wish:
     connections: int = 1
     range_bytes: int | None = None
     least_split_bytes: int | None = None
+    durable: bool = True

@@ -51,6 +51,8 @@ def main() -> None:
             # A server that has lost a connection gets no further one, as in the simulation.
             tries=1,
             any_order=False,
+            # The lab's files end with it, and a disk has no place in the network that is measured.
+            durable=False,
             connections=order["connections"],
             range_bytes=order["range_bytes"],
             least_split_bytes=order["least_split_bytes"],
