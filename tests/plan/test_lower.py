@@ -557,6 +557,10 @@ def test_each_host_of_a_group_downloads_from_all_mirrors():
         ({"kind": "download", "size": "1 MB", "least_split": "0 B"}, "workloads.it.least_split"),
         ({"kind": "download", "size": "1 MB", "mirrors": ["c"]}, "workloads.it.mirrors[0]"),
         ({"kind": "download", "size": "1 MB", "mirrors": ["a-1"]}, "workloads.it.mirrors[0]"),
+        (
+            {"kind": "download", "size": "1 MB", "mirrors": ["b-2", "b-2"]},
+            "workloads.it.mirrors[1]",
+        ),
         ({"kind": "download", "size": "1 MB", "mirrors": ["a"]}, "workloads.it.mirrors[0]"),
         ({"kind": "web", "transport": "libutpp"}, "workloads.it.transport"),
         ({"kind": "web", "users": -1}, "workloads.it.users"),

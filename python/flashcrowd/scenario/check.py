@@ -503,12 +503,16 @@ def _flow(flow: Flow, place: str, hosts: HostNames) -> Iterator[Problem]:
         elif any(a == b for a, b in hosts.pairs(source, to)):
             yield Problem(f"{place}.to", shown(flow.to), "another host than in `from`")
     for field in flow.plan_hosts:
+        ends, before = {*(source or ()), *(to or ())}, set[str]()
         for number, name in enumerate(getattr(flow, field)):
             path = f"{place}.{field}[{number}]"
             yield from _host(path, name, hosts)
             found = hosts.find(name) or []
-            if len(found) == 1 and found[0] in {*(source or ()), *(to or ())}:
+            if len(found) == 1 and found[0] in ends:
                 yield Problem(path, shown(name), "a host that is neither in `from` nor in `to`")
+            elif len(found) == 1 and found[0] in before:
+                yield Problem(path, shown(name), "a host that is not named before")
+            before.update(found)
     if flow.stop is not None and flow.stop <= flow.start:
         yield Problem(f"{place}.stop", shown(flow.stop), f"a time after the start, {flow.start}")
 
