@@ -46,6 +46,12 @@ class Behaviour:
     rate: float = 0.0
     """Bytes a second; 0: as fast as it goes."""
     chunked: bool = False
+    chunked_ranges: bool = False
+    """Answers with one range are chunked."""
+    says_less: int = 0
+    """An answer with one range says that it has so many bytes fewer, and has others instead."""
+    excess: int = 0
+    """Bytes that an answer with one range has beyond those that it says."""
     statuses: list[int] = field(default_factory=list)
     """What the next GETs are answered with, without a body."""
     retry_after: str = ""
@@ -134,10 +140,20 @@ class Handler(BaseHTTPRequestHandler):
             self._any_order(fields, runs)
         elif len(runs) == 1:
             start, end = runs[0]
+            less = does.says_less if does.says_less < end - start else 0
+            end -= less
+            excess = bytes(less + does.excess)
             fields["Content-Range"] = f"bytes {start}-{end - 1}/{len(does.data)}"
-            fields["Content-Length"] = str(end - start)
+            if does.chunked_ranges:
+                fields["Transfer-Encoding"] = "chunked"
+            else:
+                fields["Content-Length"] = str(end - start + len(excess))
             self._head(206, fields)
-            self._send(start, end)
+            self._send(start, end, does.chunked_ranges)
+            if excess:
+                self._put(excess, does.chunked_ranges)
+            if does.chunked_ranges:
+                self.wfile.write(b"0\r\n\r\n")
         else:
             self._parts(fields, runs)
 

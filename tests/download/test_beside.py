@@ -155,6 +155,21 @@ def test_a_server_that_dies_leaves_its_connections_to_its_mirror(tmp_path: Path)
     assert any("broke off" in it for it in said)
 
 
+@pytest.mark.parametrize("chunked", [True, False])
+@pytest.mark.parametrize(("less", "excess"), [(1000, 0), (BLOCK // 2, 0), (0, 1000), (0, BLOCK)])
+def test_an_answer_longer_than_it_says_is_its_servers_fault(
+    less: int, excess: int, chunked: bool, tmp_path: Path
+):
+    lies = Behaviour(data=DATA, chunked_ranges=chunked, says_less=less, excess=excess)
+    good = Behaviour(data=DATA, rate=1e6)
+    came, said = fetched(tmp_path, good, lies)
+    assert (tmp_path / "file").read_bytes() == DATA
+    why = "longer than it says" if chunked else "not what was asked for"
+    assert len([it for it in said if why in it]) == 1
+    assert came.servers[0].bytes > len(DATA) / 2
+    assert len(lies.gets()) <= 2  # by its two connections
+
+
 @pytest.mark.parametrize(
     "does",
     [

@@ -295,9 +295,11 @@ class Beside:
         with self._news:
             place.served.ask(self._clock())
         with site.ask("GET", headers, where) as answer:
-            self._check(answer, site, run, version)
+            said = self._check(answer, site, run, version)
             at, over = run[0], False
             for data in answer.body():
+                if at + len(data) > said:
+                    raise _Left(f"{site.url}: an answer that is longer than it says")
                 with self._news:
                     if self._over:
                         raise _Over
@@ -311,15 +313,15 @@ class Beside:
                 if over and at < run[1]:
                     break  # another connection brings the rest
             if not over:
-                # The answer was shorter, which it may be: the rest is for any.
+                if at < said:
+                    raise Broken("an answer that is shorter than it says")
+                # It has fewer bytes than were asked for, which it may: the rest is for any.
                 self._division.lose(number)
-                if at == run[0]:
-                    raise Broken("an answer without bytes")
             patience.came(at - run[0], 0)
             return answer.url
 
-    def _check(self, answer: Answer, site: Site, run: Run, version: Validator) -> None:
-        """Whether an answer brings the bytes that were asked for.
+    def _check(self, answer: Answer, site: Site, run: Run, version: Validator) -> int:
+        """Whether an answer brings bytes that were asked for; gives where it says that they end.
 
         Raises:
             Broken: not now.
@@ -339,5 +341,6 @@ class Beside:
         )
         names = [site.url, answer.url]
         plain = not codings.unasked(answer.fields.get("content-encoding", ""), names)
-        if not (fits and plain and Validator.of(answer.fields).same(version)):
+        if got is None or not (fits and plain and Validator.of(answer.fields).same(version)):
             raise _Left(f"{site.url}: an answer 206 that is not what was asked for")
+        return got.end
