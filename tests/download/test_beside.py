@@ -19,7 +19,7 @@ from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
 import flashcrowd
 from flashcrowd.base.units import Size
 from flashcrowd.cli import main
-from flashcrowd.download import LEAST_SPLIT, RANGE, Fetched, FetchError, Unusable
+from flashcrowd.download import LEAST_SPLIT, RANGE, Fetched, FetchError, Progress, Unusable
 from flashcrowd.scenario import Download
 
 DATA = content(20 * BLOCK + 77)
@@ -216,6 +216,59 @@ def test_a_given_digest_decides(tmp_path: Path):
     (tmp_path / "file").unlink()
     with pytest.raises(FetchError, match="has the SHA-256"):
         fetched(tmp_path, Behaviour(data=OTHER), sha256=digest)
+
+
+LIAR = {"data": OTHER, "rate": 1e6}
+SLOWER = {"data": DATA, "rate": 1e6}
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        [SLOWER, LIAR],
+        [LIAR, SLOWER],
+        [LIAR, LIAR, SLOWER],
+        [SLOWER, {**LIAR, "etag": '"x"', "repr_digest": False}],
+        # The first one fails for a while: no other server brings a part of the file meanwhile.
+        [{**SLOWER, "cuts": [1 << 60] * 10 + [BLOCK, 0]}, LIAR],
+    ],
+)
+def test_a_server_with_other_bytes_does_no_harm_if_the_digest_is_given(
+    does: list[dict], tmp_path: Path
+):
+    servers = [Behaviour(**it) for it in does]
+    digest = hashlib.sha256(DATA).hexdigest()
+    came, said = fetched(tmp_path, *servers, sha256=digest, tries=3)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.verified == ("sha256",)
+    several = "what came from several servers is not the file: begins anew"
+    assert said.count(several) == (does[1].get("etag") is None)
+    if does[0] is SLOWER:
+        assert not any("has the SHA-256" in it for it in said)  # it is not blamed
+
+
+def test_a_server_is_blamed_for_a_whole_file_of_its_own_alone(tmp_path: Path):
+    digest = hashlib.sha256(content(5)).hexdigest()
+    with pytest.raises(FetchError, match="has the SHA-256"):
+        fetched(tmp_path, Behaviour(**SLOWER), Behaviour(**LIAR), sha256=digest)
+
+
+def test_what_several_servers_brought_to_an_earlier_call_blames_none(tmp_path: Path):
+    good, liar = Behaviour(data=DATA, rate=500e3), Behaviour(data=OTHER, rate=500e3)
+    said: list[str] = []
+    with serving(good) as one, serving(liar) as other:
+
+        def stop(far: Progress) -> None:
+            if min(it.bytes for it in far.servers) >= 2 * BLOCK:
+                raise KeyboardInterrupt
+
+        both = {"mirrors": [other.url], "connections": 2, "range_bytes": BLOCK}
+        with pytest.raises(KeyboardInterrupt):
+            flashcrowd.fetch(one.url, tmp_path / "file", progress=stop, **both)
+        digest = hashlib.sha256(DATA).hexdigest()
+        flashcrowd.fetch(one.url, tmp_path / "file", sha256=digest, tell=said.append)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert said == ["what came from several servers is not the file: begins anew"]
 
 
 def test_progress_is_told_in_the_calling_thread(tmp_path: Path):

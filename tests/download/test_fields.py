@@ -179,15 +179,18 @@ def test_any_json_is_no_list_or_one(said):
         {"had": 7},
         {"version": 2},
         {"url": 7},
+        {"servers": 7},
+        {"servers": [7]},
         {"etag": None},
     ],
 )
 def test_a_note_that_cannot_be_is_none(changed):
     note = {"format": "flashcrowd-part", "version": 1, "url": "http://h/f", "etag": '"v"'}
     note |= {"last_modified": "", "length": 10, "had": [[0, 5], [7, 10]]}
-    source, ranges = part._read(json.dumps(note).encode()) or (None, [])
+    source, ranges, servers = part._read(json.dumps(note).encode()) or (None, [], set())
     assert source == part.Source("http://h/f", Validator('"v"', "", True), 10)
     assert list(ranges) == [(0, 5), (7, 10)]
+    assert servers == {"http://h/f"}
     assert part._read(json.dumps(note | changed).encode()) is None
 
 

@@ -30,8 +30,8 @@ LEAST_SPLIT = 100 << 10
 _TURN_S = 0.1
 _ENDING_S = 1.0
 
-Write = Callable[[int, memoryview], int]
-"""Puts bytes where they belong; gives how many were missing."""
+Write = Callable[[int, memoryview, str], int]
+"""Puts bytes of an address where they belong; gives how many were missing."""
 
 
 class _Left(Exception):
@@ -304,7 +304,7 @@ class Beside:
                     if self._over:
                         raise _Over
                     missing, over = self._division.receive(number, len(data))
-                    written = self._write(at, data[:missing])
+                    written = self._write(at, data[:missing], site.url)
                     place.served.receive(self._clock(), written)
                     if over:
                         self._news.notify_all()

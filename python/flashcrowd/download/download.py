@@ -172,6 +172,8 @@ class Download:
                 raise
             if self._is_whole():
                 self._anew_because("what came is not the file")
+            elif self._alone and self._part.ranges.bytes:
+                self._anew_because("one server alone is to bring the file")
             self._go_on_here(_without_remedy(error))
         return None
 
@@ -240,8 +242,10 @@ class Download:
     def _has_the_same(self, site: Site) -> bool:
         """Whether another address provably has the file whose bytes are here."""
         source = self._part.source
-        if source is None or not self._part.ranges.bytes or (self._wish.sha256 and not self._alone):
+        if source is None or not self._part.ranges.bytes:
             return True
+        if self._wish.sha256:
+            return not self._alone
         known = self._proof.of(source.validator) or self._proof.content
         return has(site, source, known)
 
@@ -588,11 +592,11 @@ class Download:
         raise Malformed("parts that do not say of which version of the file they are")
 
     def _write(self, at: int, data: bytes | memoryview) -> None:
-        self._served[self._site].receive(self._clock, self._put(at, data))
+        self._served[self._site].receive(self._clock, self._put(at, data, self._site.url))
         self._show(False)
 
-    def _put(self, at: int, data: bytes | memoryview) -> int:
-        written = self._part.write(at, data)
+    def _put(self, at: int, data: bytes | memoryview, url: str) -> int:
+        written = self._part.write(at, data, url)
         self._received += written
         self._proof.offer(at, at + len(data))
         return written
@@ -620,14 +624,19 @@ class Download:
         try:
             return self._proof.verify(self._length)
         except OtherFile as other:
-            if self._part.source is None or not self._part.source.mixed:
+            mixed = self._part.source is not None and self._part.source.mixed
+            several = self._part.servers != {self._site.url}
+            if not (mixed or several):
                 raise Wrong(
                     f"{self._site.url}: has the SHA-256 {other}, which is not the one that "
                     "was given; correct that, and what came is used; or remove "
                     f"{self._part.path}, and it is fetched anew"
                 ) from None
         self._alone = True
-        self._anew_because("what came from several versions is not the file")
+        of = "versions" if mixed else "servers"
+        self._anew_because(f"what came from several {of} is not the file")
+        if several and self._sites.begin():
+            self._go_on_here("one server alone is to bring the file")
         return None
 
     def _unproven(self) -> FetchError:

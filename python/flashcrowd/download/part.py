@@ -68,6 +68,8 @@ class Part:
         self.digest_decides = False
         """Whether bytes are kept of which no validator says that they belong together."""
         self.ranges = Ranges()
+        self.servers: set[str] = set()
+        """The addresses that have sent them."""
         self.lock = threading.Lock()
         self._changed = False
         self._leave = False  # what is there is not for `close` to clear away
@@ -120,7 +122,7 @@ class Part:
         read = _read(text)
         if read is None:
             raise _foreign(self.note)
-        source, ranges = read
+        source, ranges, servers = read
         if not ranges.bytes:
             self._leave = False
             return ""
@@ -134,6 +136,7 @@ class Part:
         if source.url not in urls:
             source = replace(source, url=urls[0])
         self.source, self.ranges = replace(source, mixed=mixed), ranges
+        self.servers = servers
         self._leave = False
         return ""
 
@@ -150,7 +153,7 @@ class Part:
     def forget(self, source: Source | None = None) -> None:
         """Forget all that is there; of what it will be next may be known."""
         with self.lock:
-            self.ranges = Ranges()
+            self.ranges, self.servers = Ranges(), set()
             self._changed = self._leave = False
             self.source = source
             # No note may outlive the bytes that it is about, not even through a loss of power; and
@@ -202,7 +205,7 @@ class Part:
                 raise _unwritable(self.path, error) from error
             os.ftruncate(self.fd, length)
 
-    def write(self, at: int, data: bytes | memoryview) -> int:
+    def write(self, at: int, data: bytes | memoryview, server: str = "") -> int:
         """Put bytes where they belong, except where there are some; gives how many were missing."""
         view = memoryview(data)
         end = at + len(view)
@@ -211,6 +214,7 @@ class Part:
             self._put(start, view[start - at : stop - at])
             with self.lock:
                 self.ranges.add(start, stop)
+                self.servers.add(server)
                 self._changed = True
             written += stop - start
         return written
@@ -278,6 +282,7 @@ class Part:
             "last_modified": validator.date,
             "length": source.length,
             "had": runs,
+            "servers": sorted(self.servers),
         }
         # A file of its own: who may write into this folder may have put a link there.
         self._new_note.unlink(missing_ok=True)
@@ -349,7 +354,7 @@ def _foreign(path: Path) -> Local:
     return Local(f"{path}: is there and of something else; move it, or name another place (-o, -d)")
 
 
-def _read(text: bytes) -> tuple[Source, Ranges] | None:
+def _read(text: bytes) -> tuple[Source, Ranges, set[str]] | None:
     """What a note says; None if it is none."""
     try:
         said = json.loads(text)
@@ -359,6 +364,9 @@ def _read(text: bytes) -> tuple[Source, Ranges] | None:
         if not (isinstance(etag, str) and isinstance(date, str) and isinstance(said["url"], str)):
             return None
         if length is not None and type(length) is not int:
+            return None
+        servers = said.get("servers", [said["url"]])
+        if not isinstance(servers, list) or not all(isinstance(it, str) for it in servers):
             return None
         runs = [(start, end) for start, end in said["had"]]
         for start, end in runs:
@@ -370,7 +378,8 @@ def _read(text: bytes) -> tuple[Source, Ranges] | None:
                 return None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Source(said["url"], Validator(etag, date, bool(etag or date)), length), Ranges(runs)
+    source = Source(said["url"], Validator(etag, date, bool(etag or date)), length)
+    return source, Ranges(runs), set(servers)
 
 
 def _same_file(fd: int, path: Path) -> None:

@@ -43,6 +43,11 @@ class Sites:
         """Ask the one of this address, if it is one of them."""
         self.now = next((it for it in self._sites if it.url == url), self.now)
 
+    def begin(self) -> bool:
+        """Ask the first one of those that are left; False if it is asked now."""
+        before, self.now = self.now, self._sites[0]
+        return self.now is not before
+
     def turn(self, good: Callable[[Site], bool]) -> bool:
         """Ask the next one that is good; False if none of the others is."""
         at = self._sites.index(self.now)
