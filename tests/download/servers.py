@@ -45,6 +45,8 @@ class Behaviour:
     """Positions in the file of a byte that is wrong the next time it is sent."""
     rate: float = 0.0
     """Bytes a second; 0: as fast as it goes."""
+    piece: int = BLOCK
+    """Bytes that are sent at a time, at most."""
     chunked: bool = False
     chunked_ranges: bool = False
     """Answers with one range are chunked."""
@@ -230,7 +232,7 @@ class Handler(BaseHTTPRequestHandler):
         data = does.data
         left = self._cut() if cut is None else cut
         while start < end:
-            stop = min(end, start + BLOCK, start + left)
+            stop = min(end, start + does.piece, start + left)
             if start == stop:
                 raise ConnectionAbortedError("cut")
             piece = bytearray(data[start:stop])

@@ -19,7 +19,7 @@ from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
 import flashcrowd
 from flashcrowd.base.units import Size
 from flashcrowd.cli import main
-from flashcrowd.download import LEAST_SPLIT, RANGE, Fetched, FetchError, Progress, Unusable
+from flashcrowd.download import LEAST_SPLIT, RANGE, Fetched, FetchError, Progress, Unusable, beside
 from flashcrowd.scenario import Download
 
 DATA = content(20 * BLOCK + 77)
@@ -84,6 +84,30 @@ def test_a_free_connection_takes_half_of_what_a_slow_server_has_left(tmp_path: P
     assert came.seconds < half / 2
     # Its answer goes on for longer, and is not read.
     assert sum(it.bytes for it in came.servers) == len(DATA)
+
+
+@pytest.mark.parametrize("range_bytes", [BLOCK, None])
+def test_a_free_connection_takes_over_the_rest_of_one_that_trickles(
+    range_bytes: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(beside, "SLOW_S", 1.0)
+    trickles = Behaviour(data=DATA, rate=20, piece=2)
+    good = Behaviour(data=DATA, rate=2e6)
+    came, said = fetched(tmp_path, good, trickles, connections=2, range_bytes=range_bytes)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert came.seconds < 10
+    assert came.retries == 0
+    assert [it.endswith("too slow; another connection fetches its last bytes") for it in said] == [
+        True
+    ]
+
+
+def test_a_slower_connection_takes_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(beside, "SLOW_S", 0.3)
+    does = [Behaviour(data=DATA[:200], rate=it, piece=2) for it in (200, 40)]
+    _, said = fetched(tmp_path, *does, connections=2, range_bytes=None)
+    assert (tmp_path / "file").read_bytes() == DATA[:200]
+    assert len(said) == 1
 
 
 def test_what_an_earlier_call_has_kept_is_not_fetched_again(tmp_path: Path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from flashcrowd import _core
@@ -27,6 +28,9 @@ RANGE = 1 << 20
 """What a connection asks for at a time, in bytes; the default of aria2's --piece-length."""
 LEAST_SPLIT = 100 << 10
 """The shortest rest of a connection of which a free one takes half, in bytes; that of axel."""
+SLOW_S = 30.0
+"""For how long a connection may bring too little while another one is free, in seconds; the default
+of curl's --speed-time. Too little is less than the shortest rest that is halved."""
 _TURN_S = 0.1
 _ENDING_S = 1.0
 
@@ -114,6 +118,13 @@ class Beside:
         self._said = queue.SimpleQueue[str]()
         """What a person should know; a text without words where a connection has ended."""
         self._sites: dict[int, Site] = {}
+        self._least = least_split_bytes or 0
+        self._came = [0] * connections
+        """What each connection has brought."""
+        self._asked: list[float | None] = [None] * connections
+        """Since when each one has its range, by `time.monotonic`."""
+        self._rates = [0.0] * connections
+        """Bytes a second of each one's last range."""
         self._threads = [
             threading.Thread(
                 target=self._run, args=(number,), name=f"connection {number}", daemon=True
@@ -169,7 +180,8 @@ class Beside:
                 try:
                     self._stay(number, place)
                 except _Left as left:
-                    self._division.lose(number)
+                    with self._news:
+                        self._free(number)
                     self._leave(place, str(left))
                 others = [(at + step) % len(self._places) for step in range(len(self._places))]
                 at = next((it for it in others if not self._places[it].left), -1)
@@ -183,8 +195,8 @@ class Beside:
                 self._over = True
                 self._news.notify_all()
         finally:
-            self._division.lose(number)
             with self._news:
+                self._free(number)
                 self._news.notify_all()
             self._said.put("")
 
@@ -240,19 +252,51 @@ class Beside:
 
     def _next(self, number: int) -> Run:
         with self._news:
+            self._asked[number] = None
+            since, had = time.monotonic(), list(self._came)
             while True:
                 if self._over or self._division.is_whole():
                     raise _Over
+                now = time.monotonic()
+                if now - since >= SLOW_S:
+                    self._take_over(number, now, had)
+                    since, had = now, list(self._came)
                 found = self._division.ask(number)
                 if found is not None:
+                    self._asked[number] = now
                     return found
-                self._news.wait()
+                self._news.wait(since + SLOW_S - now)
+
+    def _take_over(self, number: int, now: float, had: Sequence[int]) -> None:
+        """Nothing was left to ask for in the last `SLOW_S`: free the rest of the slowest one.
+
+        That is one that brought less in this time than the shortest rest that is halved, and is
+        slower than the connection that is free. It notices with its next bytes.
+        """
+        came = [it - before for it, before in zip(self._came, had, strict=True)]
+        slow = [
+            it
+            for it, asked in enumerate(self._asked)
+            if asked is not None
+            and now - asked >= SLOW_S
+            and came[it] < min(self._least, self._rates[number] * SLOW_S)
+        ]
+        if slow:
+            slowest = min(slow, key=lambda it: came[it])
+            self._free(slowest)
+            url = self._sites[slowest].url
+            self._said.put(f"{url}: too slow; another connection fetches its last bytes")
+
+    def _free(self, number: int) -> None:
+        """What is left of a connection's range is for any."""
+        self._asked[number] = None
+        self._division.lose(number)
 
     def _fail(self, number: int, place: Place, broken: Broken, patience: Patience) -> None:
         with self._news:
             if self._over:
                 raise _Over
-            self._division.lose(number)
+            self._free(number)
             self.retries += 1
             place.served.lost += 1
             self._news.notify_all()
@@ -306,6 +350,11 @@ class Beside:
                     missing, over = self._division.receive(number, len(data))
                     written = self._write(at, data[:missing], site.url)
                     place.served.receive(self._clock(), written)
+                    self._came[number] += written
+                    asked = self._asked[number]
+                    if asked is not None and time.monotonic() > asked:
+                        have = at + len(data) - run[0]
+                        self._rates[number] = have / (time.monotonic() - asked)
                     if over:
                         self._news.notify_all()
                 patience.came(len(data), None)
