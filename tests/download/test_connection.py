@@ -80,11 +80,18 @@ def test_a_connection_that_ends_or_says_too_much_meanwhile_is_no_failure(more, t
     assert (tmp_path / "file").read_bytes() == DATA
 
 
-def test_a_head_that_drips_is_given_up(tmp_path):
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [bytes([it]) for it in HEAD + b"X: y\r\n" * 1000],
+        [b"HTTP/1.1 100 Continue\r\n\r\n"] * 1000,
+    ],
+)
+def test_a_head_that_drips_is_given_up(pieces: list[bytes], tmp_path: Path):
     def serve(connection: socket.socket) -> None:
         connection.recv(65536)
-        for each in HEAD + b"X: y\r\n" * 1000:
-            connection.sendall(bytes([each]))
+        for each in pieces:
+            connection.sendall(each)
             time.sleep(0.05)
 
     with accepting(serve) as port:

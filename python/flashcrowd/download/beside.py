@@ -7,6 +7,7 @@ server answers them any more, one connection goes on alone: it knows what to do 
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import threading
 import time
@@ -53,15 +54,21 @@ class Place:
         site: its address.
         served: what it has brought.
         version: its version of the file; None before it was asked.
+        tries: requests in a row that may come to nothing.
     """
 
-    def __init__(self, site: Site, served: Served, version: Validator | None) -> None:
+    def __init__(self, site: Site, served: Served, version: Validator | None, tries: int) -> None:
         self.site = site
         self.served = served
         self.version = version
         self.left = False
         self.lock = threading.Lock()
         """Held while it is asked for the first time: the others wait for what it says."""
+        self.patience = Patience(tries)
+        self.failed_s = -math.inf
+        """When a request came to nothing, in seconds since the call."""
+        self.trying: int | None = None
+        """The connection that tries again after that; the others wait for what comes."""
         self._taken = False
 
     def connection(self) -> Site:
@@ -83,7 +90,6 @@ class Beside:
         connections: how many at once.
         range_bytes: what each asks for at a time; None for equal parts.
         least_split_bytes: the shortest rest that is halved; None for none.
-        tries: requests in a row to one server that may come to nothing.
         write: takes bytes; it is called by one thread at a time.
         clock: seconds since the call.
 
@@ -100,7 +106,6 @@ class Beside:
         connections: int,
         range_bytes: int | None,
         least_split_bytes: int | None,
-        tries: int,
         write: Write,
         clock: Callable[[], float],
     ) -> None:
@@ -109,7 +114,6 @@ class Beside:
         self._source = source
         self._digest = digest
         self._division = _core.Division(list(missing), connections, range_bytes, least_split_bytes)
-        self._tries = tries
         self._write = write
         self._clock = clock
         self._news = threading.Condition()
@@ -216,22 +220,32 @@ class Beside:
         """
         with self._news:
             site = self._sites[number] = place.connection()
-        patience = Patience(self._tries)
         where: str | None = None
         while True:
-            self._greet(place, patience)
-            start, end = self._next(number)
+            self._greet(number, place)
+            self._await(number, place)
+            run, asked_s = self._next(number), self._clock()
             try:
-                where = self._exchange(number, place, site, (start, end), where, patience)
+                where = self._exchange(number, place, site, run, where)
             except Broken as broken:
                 where = None
-                self._fail(number, place, broken, patience)
+                self._fail(number, place, broken, asked_s)
             except Local:
                 raise
             except FetchError as error:
                 raise _Left(str(error).partition("; ")[0]) from None
 
-    def _greet(self, place: Place, patience: Patience) -> None:
+    def _await(self, number: int, place: Place) -> None:
+        """Wait while another connection tries again whether a server answers."""
+        with self._news:
+            while place.trying not in (None, number) and not place.left:
+                if self._over or self._division.is_whole():
+                    raise _Over
+                self._news.wait()
+            if place.left:
+                raise _Left
+
+    def _greet(self, number: int, place: Place) -> None:
         """Ask a mirror for its version, once."""
         with place.lock:
             if place.left:
@@ -240,7 +254,7 @@ class Beside:
                 try:
                     version = version_at(place.site, self._source, self._digest)
                 except Broken as broken:
-                    self._pause(place, broken, patience)
+                    self._pause(number, place, broken)
                     continue
                 except FetchError as error:
                     self._leave(place, str(error).partition("; ")[0])
@@ -292,7 +306,8 @@ class Beside:
         self._asked[number] = None
         self._division.lose(number)
 
-    def _fail(self, number: int, place: Place, broken: Broken, patience: Patience) -> None:
+    def _fail(self, number: int, place: Place, broken: Broken, asked_s: float) -> None:
+        """A request came to nothing. Those that were under way together count as one."""
         with self._news:
             if self._over:
                 raise _Over
@@ -300,20 +315,25 @@ class Beside:
             self.retries += 1
             place.served.lost += 1
             self._news.notify_all()
-        self._pause(place, broken, patience)
+            if place.trying not in (None, number) or asked_s < place.failed_s:
+                return
+            place.trying, place.failed_s = number, self._clock()
+        self._pause(number, place, broken)
 
-    def _pause(self, place: Place, broken: Broken, patience: Patience) -> None:
+    def _pause(self, number: int, place: Place, broken: Broken) -> None:
         """Wait before the next try.
 
         Raises:
             _Left: there is none.
             _Over: all is there meanwhile.
         """
-        pause = patience.next(broken.wait_s)
-        if pause is None or place.left:
-            raise _Left(f"{place.site.url}: {broken}")
-        self._said.put(f"{broken}; again in {pause:.1f} s")
         with self._news:
+            pause = place.patience.next(broken.wait_s)
+            if pause is None or place.left:
+                raise _Left(f"{place.site.url}: {broken}")
+            self._said.put(
+                f"{place.site.url}: connection {number + 1}: {broken}; again in {pause:.1f} s"
+            )
             self._news.wait_for(lambda: self._over or self._division.is_whole(), pause)
             if self._over or self._division.is_whole():
                 raise _Over
@@ -325,7 +345,6 @@ class Beside:
         site: Site,
         run: Run,
         where: str | None,
-        patience: Patience,
     ) -> str:
         """One request and its answer; gives the address that has answered.
 
@@ -350,6 +369,10 @@ class Beside:
                     missing, over = self._division.receive(number, len(data))
                     written = self._write(at, data[:missing], site.url)
                     place.served.receive(self._clock(), written)
+                    place.patience.came(len(data), None)
+                    if place.trying is not None:
+                        place.trying = None
+                        self._news.notify_all()
                     self._came[number] += written
                     asked = self._asked[number]
                     if asked is not None and time.monotonic() > asked:
@@ -357,7 +380,6 @@ class Beside:
                         self._rates[number] = have / (time.monotonic() - asked)
                     if over:
                         self._news.notify_all()
-                patience.came(len(data), None)
                 at += len(data)
                 if over and at < run[1]:
                     break  # another connection brings the rest
@@ -366,7 +388,8 @@ class Beside:
                     raise Broken("an answer that is shorter than it says")
                 # It has fewer bytes than were asked for, which it may: the rest is for any.
                 self._division.lose(number)
-            patience.came(at - run[0], 0)
+            with self._news:
+                place.patience.came(at - run[0], 0)
             return answer.url
 
     def _check(self, answer: Answer, site: Site, run: Run, version: Validator) -> int:

@@ -197,7 +197,7 @@ class Download:
             return
         self._used = Form.RANGES
         sites = self._sites.in_order()
-        places = [Place(it, self._served[it], None) for it in sites]
+        places = [Place(it, self._served[it], None, self._wish.tries) for it in sites]
         places[0].version = version
         beside = Beside(
             places,
@@ -207,7 +207,6 @@ class Download:
             self._wish.connections,
             self._wish.range_bytes,
             self._wish.least_split_bytes,
-            self._wish.tries,
             self._put,
             lambda: self._clock,
         )

@@ -51,8 +51,8 @@ def read_head(stream: Stream) -> Head:
         Broken: there is none.
     """
     room = MOST_HEAD
+    stream.allow()
     while True:
-        stream.allow()
         line = _line(stream, room)
         room -= len(line)
         match = _STATUS.fullmatch(_content(line))
