@@ -185,12 +185,22 @@ class Download:
         All of it is of one version that says so itself. What they leave is for one connection.
         """
         version, length, part = self._length_of, self._length, self._part
-        if self._wish.connections < 2 or not length or not version.strong:
+        if self._wish.connections < 2 or length == 0 or self._is_whole():
+            return
+        if length is None:
+            self._tell("one connection: the server does not say how long the file is")
+            return
+        if not version.strong:
+            self._tell(
+                "one connection: the server sends no strong ETag, and no Last-Modified that is a "
+                "minute old"
+            )
             return
         if part.source is None:
             self._renew(version, length)
         source = part.source
         if source is None or source.mixed or not self._is_same(version):
+            self._tell("one connection: what is here may be of several versions")
             return
         missing = part.missing()
         if not missing:
