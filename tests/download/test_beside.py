@@ -234,6 +234,47 @@ def test_one_connection_fetches_what_several_cannot_have(does: Behaviour, why: s
     assert came.bytes == len(does.data)
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (404, "is not there (404)"),
+        (403, "is not for everybody (403)"),
+        (416, "gives no ranges of this version (416)"),
+        (418, "the server answers 418"),
+    ],
+)
+def test_a_mirror_that_refuses_is_left_with_its_status(code: int, why: str, tmp_path: Path):
+    refuses = Behaviour(data=DATA, statuses=[code] * 100)
+    came, said = fetched(tmp_path, Behaviour(data=DATA, rate=3e5), refuses)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert said == [f"{came.servers[1].url}: {why}"]
+
+
+def test_an_address_that_is_named_twice_is_one_server(tmp_path: Path):
+    said: list[str] = []
+    with serving(Behaviour(data=DATA)) as server:
+        twice = [server.url, server.url + "#x"]
+        came = flashcrowd.fetch(server.url, tmp_path / "file", mirrors=twice, tell=said.append)
+    assert len(came.servers) == 1
+    assert said == [f"{server.url}: is named twice, and used once"] * 2
+
+
+def test_a_limit_of_the_size_of_files_is_named(tmp_path: Path):
+    words = "import resource as r, sys; r.setrlimit(r.RLIMIT_FSIZE, (100000, 100000)); "
+    words += "from flashcrowd.cli import main; sys.exit(main(sys.argv[1:]))"
+    with serving(Behaviour(data=DATA)) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", words, "fetch", server.url, "-o", "x", "--connections", "2"],
+            check=False,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert "x.part: files may not be so large (ulimit -f); name another place" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_changes_meanwhile_begins_again(tmp_path: Path):
     does = Behaviour(data=DATA)
 
@@ -354,6 +395,10 @@ def test_wrong_numbers_and_ranges_are_refused(tmp_path: Path, capsys: pytest.Cap
     for connections in (0, 101):
         with pytest.raises(Unusable, match="there may be 1 to 100"):
             flashcrowd.fetch("http://host/file", tmp_path / "file", connections=connections)
+    for option in ("--connections", "--tries"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["fetch", "http://host/file", option, "1.5"])
+        assert "a whole number, at least 1" in capsys.readouterr().err
     for text in ("0 B", "often"):
         with pytest.raises(SystemExit, match="2"):
             main(["fetch", "http://host/file", "--range", text])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from flashcrowd.cli.ending import again, stopped
+from flashcrowd.cli.values import whole
 
 if TYPE_CHECKING:
     from flashcrowd.download import Fetched
@@ -53,6 +54,7 @@ def fetch(
         Parameter(
             help="Connections at once, to the address and its mirrors together.",
             validator=validators.Number(gte=1, lte=100),
+            converter=whole,
         ),
     ] = 1,
     range_: Annotated[
@@ -106,7 +108,9 @@ def fetch(
     tries: Annotated[
         int,
         Parameter(
-            help="Requests in a row that may come to nothing.", validator=validators.Number(gte=1)
+            help="Requests in a row that may come to nothing.",
+            validator=validators.Number(gte=1),
+            converter=whole,
         ),
     ] = 8,
     timeout: Annotated[

@@ -86,7 +86,12 @@ def fetch(
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
             raise Unusable(f"{name!r}: is no header field")
     sites = [Site(url, headers, timeout_s, ca)]
-    sites += [Site(mirror, None, timeout_s, ca) for mirror in mirrors]
+    for mirror in mirrors:
+        site = Site(mirror, None, timeout_s, ca)
+        if any(it.url == site.url for it in sites):
+            (tell or _nobody)(f"{site.url}: is named twice, and used once")
+        else:
+            sites.append(site)
     if not 1 <= connections <= MOST_CONNECTIONS:
         raise Unusable(f"{connections} connections; there may be 1 to {MOST_CONNECTIONS}")
     target = Path(name_of(url) if path is None else path)

@@ -401,8 +401,10 @@ class Beside:
         """
         if statuses.later(answer.status):
             raise Broken(f"the server answers {answer.status}", fields.retry_after(answer.fields))
-        if answer.status != 206:
+        if statuses.whole(answer.status) or statuses.no_ranges(answer.status):
             raise _Left(f"{site.url}: gives no ranges of this version ({answer.status})")
+        if answer.status != 206:
+            raise _Left(f"{site.url}: {statuses.refusal(answer.status).partition('; ')[0]}")
         got = ContentRange.parse(answer.fields.get("content-range", ""))
         fits = (
             got is not None

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from flashcrowd.base import folder_files
 from flashcrowd.base.amounts import scaled
+from flashcrowd.base.errors import limit
 from flashcrowd.http.errors import FetchError, Local
 from flashcrowd.http.fields import Validator
 from flashcrowd.http.ranges import Ranges, Run
@@ -198,10 +199,11 @@ class Part:
         try:
             os.posix_fallocate(self.fd, 0, length)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 os.ftruncate(self.fd, 0)
                 raise short from error
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                os.ftruncate(self.fd, 0)
                 raise _unwritable(self.path, error) from error
             os.ftruncate(self.fd, length)
 
@@ -411,6 +413,8 @@ def _unwritable(path: Path, error: OSError | ValueError, kept: bool = True) -> F
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         then = "goes on" if kept else "begins anew, as the server says no length or version"
         return Local(f"{path}: {why}; make room and give the command again, it {then}")
+    if error.errno == errno.EFBIG:
+        return Local(f"{path}: {limit(error)}; name another place (-o, -d)")
     if error.errno == errno.ELOOP:
         return Local(f"{path}: is a symbolic link; remove it, or name another place (-o, -d)")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
