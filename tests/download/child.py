@@ -63,12 +63,12 @@ def count(calls: int, draw: random.Random) -> None:
         setattr(os, name, counted(name, getattr(os, name)))
     write, writes = Part.write, 0
 
-    def writing(self: Part, at: int, data: bytes | memoryview) -> int:
+    def writing(self: Part, at: int, data: bytes | memoryview, server: str = "") -> int:
         nonlocal writes
         writes += 1
         if writes % NOTE_EVERY == 0:
             self.keep()
-        return write(self, at, data)
+        return write(self, at, data, server)
 
     Part.write = writing
 
