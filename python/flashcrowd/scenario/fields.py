@@ -15,10 +15,12 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
 )
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.base.errors import is_plain, visible
+from flashcrowd.base.errors import did_you_mean, is_plain, visible
 from flashcrowd.base.units import Quantity, QuantityT, Rate, Share, Size, Span, UnitError
 
 
@@ -78,7 +80,7 @@ class Word:
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """Reads the word (or "none") as `None` and writes `None` as the word."""
-        return core_schema.no_info_before_validator_function(
+        return core_schema.no_info_wrap_validator_function(
             self._read,
             handler(source),
             serialization=core_schema.wrap_serializer_function_ser_schema(
@@ -86,10 +88,21 @@ class Word:
             ),
         )
 
-    def _read(self, given: Any) -> Any:
+    def _read(self, given: Any, inner: ValidatorFunctionWrapHandler) -> Any:
         if self.instead and given == "none":
             raise UnitError(f'{Rate.phrase()}, or "{self.word}"', f"did you mean {self.instead}?")
-        return None if given in (self.word, "none") else given
+        if given in (self.word, "none"):
+            return inner(None)
+        try:
+            return inner(given)
+        except ValidationError as error:
+            (first, *others) = error.errors()
+            cause = first.get("ctx", {}).get("error")
+            if others or first["loc"] or not isinstance(cause, UnitError):
+                raise
+            hint = did_you_mean(given, [self.word]) if isinstance(given, str) else ""
+            allowed = f'{cause.allowed}, or "{self.word}"'
+            raise UnitError(allowed, hint or cause.hint, cause.key) from None
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
