@@ -148,6 +148,13 @@ def test_failed_requests_are_counted_for_a_server_and_not_for_a_connection(tmp_p
     assert f"{url}: the server answers 500" in said
 
 
+def test_a_request_that_breaks_after_64_KiB_came_to_something(tmp_path: Path):
+    does = Behaviour(data=DATA, cuts=[BLOCK + 100] * 7, piece=BLOCK // 4)
+    _, said = fetched(tmp_path, does, connections=2, range_bytes=2 * BLOCK)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert "goes on over one connection" not in said
+
+
 def test_connections_that_break_together_are_one_failure_of_their_server(tmp_path: Path):
     does = Behaviour(data=DATA, cuts=[BLOCK // 2] * 8, rate=6e4)
     came, said = fetched(tmp_path, does, connections=8, range_bytes=None)

@@ -369,7 +369,7 @@ class Beside:
                     missing, over = self._division.receive(number, len(data))
                     written = self._write(at, data[:missing], site.url)
                     place.served.receive(self._clock(), written)
-                    place.patience.came(len(data), None)
+                    place.patience.came(at + len(data) - run[0], None)
                     if place.trying is not None:
                         place.trying = None
                         self._news.notify_all()
