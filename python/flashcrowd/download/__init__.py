@@ -68,7 +68,8 @@ def fetch(
             ranges of one version, and one connection fetches what they cannot have.
         range_bytes: what each of several connections asks for at a time; None for equal parts.
         least_split_bytes: where nothing is left to ask for, a free connection takes half of the
-            longest rest of another, if that is at least so long; None for never.
+            longest rest of another, if that is at least so long; None for never. It takes all of a
+            shorter one of which less than this comes in 30 s.
         durable: wait until the disk has what is noted or named, so that a power cut costs little;
             without, it may cost all of it.
 
