@@ -14,7 +14,7 @@ from flashcrowd.emulation.requirements import impossible, undivided
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
-SIZE = 6_000_000
+SIZE = 20_000_000
 
 MIRRORS = """
 format = 1
@@ -47,13 +47,13 @@ kind = "download"
 from = "near"
 to = "home"
 mirrors = ["far"]
-size = "6 MB"
+size = "20 MB"
 connections = 4
-range = "256 KiB"
+range = "1 MiB"
 start = "500 ms"
 
 [stop]
-horizon = "20 s"
+horizon = "60 s"
 """
 
 
@@ -74,7 +74,7 @@ def servers(results: Results) -> dict[str, dict]:
 
 
 @pytest.mark.clocked
-@pytest.mark.parametrize("range_", ["256 KiB", "equal"])
+@pytest.mark.parametrize("range_", ["1 MiB", "equal"])
 def test_a_download_takes_as_long_as_in_the_simulation(
     range_: str, mirrors: Path, tmp_path: Path
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_download_takes_as_long_as_in_the_simulation(
     for column in ("download", "to", "size_bytes", "bytes"):
         assert real[column] == twin[column]
     assert real["start_s"] == pytest.approx(0.5)
-    # Of five runs of 20 MB on a busy machine, means were 0.4 to 4 % above the simulation.
+    # Four runs were 2 % below the simulation on average, those of equal parts 1.5 % above.
     assert real["duration_s"] == pytest.approx(twin["duration_s"], rel=0.15)
     assert real["duration_s"] > SIZE * 8 / 30e6 * 1500 / 1448
     of_real, of_twin = servers(emulated), servers(simulated)
@@ -153,7 +153,7 @@ def test_nothing_is_left_of_programs_and_servers(
     files = tmp_path / "files"
     files.mkdir()
     monkeypatch.setenv("TMPDIR", str(files))
-    mirrors.write_text(MIRRORS.replace('"6 MB"', '"40 MB"'))
+    mirrors.write_text(MIRRORS.replace('"20 MB"', '"40 MB"'))
     with started(mirrors, tmp_path / "e") as run:
         wait_for(
             lambda: any(it.stat().st_size for it in files.rglob("image.part.json")),
