@@ -219,11 +219,12 @@ WHEEL = $(MATURIN) build --quiet --release --locked --features huge-pages $(if $
 # Compiled twice: the first module notes what runs of studies take often, the second is optimised for that.
 NOTED := $(abspath target/noted)
 PROFDATA = $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata)
-wheel: venv ## A wheel for this machine and every Python from 3.11 on, in dist/
+wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
 	@rm -rf $(FRESH) $(NOTED)
 	@test -n "$(PROFDATA)" || echo "Without a profile of what runs take: 'rustup component add llvm-tools' adds what makes the wheel a tenth faster."
 	test -z "$(PROFDATA)" || RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) --out $(NOTED)
 	test -z "$(PROFDATA)" || (cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl module)
+	test -z "$(PROFDATA)" || $(MAKE) --no-print-directory venv
 	test -z "$(PROFDATA)" || $(BIN)/python -m benches.training $(NOTED)/module/flashcrowd/_core*.so
 	test -z "$(PROFDATA)" || $(PROFDATA) merge -o $(NOTED)/profile $(NOTED)/raw
 	RUSTFLAGS="$(RUSTFLAGS)$(if $(PROFDATA), -Cprofile-use=$(NOTED)/profile)" $(WHEEL) --out $(FRESH)
