@@ -220,15 +220,19 @@ WHEEL = $(MATURIN) build --quiet --release --locked --features huge-pages $(if $
 NOTED := $(abspath target/noted)
 PROFDATA = $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata)
 wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
-	@rm -rf $(FRESH) $(NOTED)
+	@rm -rf $(FRESH)
 	@test -n "$(PROFDATA)" || echo "Without a profile of what runs take: 'rustup component add llvm-tools' adds what makes the wheel a tenth faster."
-	test -z "$(PROFDATA)" || RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) --out $(NOTED)
-	test -z "$(PROFDATA)" || (cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl module)
-	test -z "$(PROFDATA)" || $(MAKE) --no-print-directory venv
-	test -z "$(PROFDATA)" || $(BIN)/python -m benches.training $(NOTED)/module/flashcrowd/_core*.so
-	test -z "$(PROFDATA)" || $(PROFDATA) merge -o $(NOTED)/profile $(NOTED)/raw
+	test -z "$(PROFDATA)" || $(MAKE) --no-print-directory noted
 	RUSTFLAGS="$(RUSTFLAGS)$(if $(PROFDATA), -Cprofile-use=$(NOTED)/profile)" $(WHEEL) --out $(FRESH)
 	@mkdir -p $(DIST) && mv $(FRESH)/*.whl $(DIST)/
+
+.PHONY: noted
+noted: venv
+	@rm -rf $(NOTED)
+	RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) --out $(NOTED)
+	cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl module
+	$(BIN)/python -m benches.training $(NOTED)/module/flashcrowd/_core*.so
+	$(PROFDATA) merge -o $(NOTED)/profile $(NOTED)/raw
 
 sdist: $(UV) ## The sources as a package, in dist/
 	$(UV) build --sdist --quiet --out-dir $(DIST)

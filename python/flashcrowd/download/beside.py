@@ -233,7 +233,7 @@ class Beside:
             except Local:
                 raise
             except FetchError as error:
-                raise _Left(str(error).partition("; ")[0]) from None
+                raise _Left(error.cause) from None
 
     def _await(self, number: int, place: Place) -> None:
         """Wait while another connection tries again whether a server answers."""
@@ -257,7 +257,7 @@ class Beside:
                     self._pause(number, place, broken)
                     continue
                 except FetchError as error:
-                    self._leave(place, str(error).partition("; ")[0])
+                    self._leave(place, error.cause)
                     raise _Left from None
                 if version is None:
                     self._leave(place, f"{place.site.url}: nothing proves that it has this file")
@@ -383,12 +383,12 @@ class Beside:
                 at += len(data)
                 if over and at < run[1]:
                     break  # another connection brings the rest
-            if not over:
-                if at < said:
-                    raise Broken("an answer that is shorter than it says")
-                # It has fewer bytes than were asked for, which it may: the rest is for any.
-                self._division.lose(number)
+            if not over and at < said:
+                raise Broken("an answer that is shorter than it says")
             with self._news:
+                if not over:
+                    # It has fewer bytes than were asked for, which it may: the rest is for any.
+                    self._free(number)
                 place.patience.came(at - run[0], 0)
             return answer.url
 

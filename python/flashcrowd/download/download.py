@@ -174,7 +174,7 @@ class Download:
                 self._anew_because("what came is not the file")
             elif self._alone and self._part.ranges.bytes:
                 self._anew_because("one server alone is to bring the file")
-            self._go_on_here(_without_remedy(error))
+            self._go_on_here(error.cause)
         return None
 
     # Several connections.
@@ -245,7 +245,7 @@ class Download:
             except FetchError as error:
                 if not self._sites.leave(self._has_the_same):
                     raise
-                self._tell(f"{_without_remedy(error)}; goes on at {self._site.url}")
+                self._tell(f"{error.cause}; goes on at {self._site.url}")
         self._proof.begin()
 
     def _has_the_same(self, site: Site) -> bool:
@@ -679,8 +679,3 @@ class Download:
                 verifying=verifying,
             )
         )
-
-
-def _without_remedy(error: FetchError) -> str:
-    """What went wrong; the remedy is for the case that there is no other address."""
-    return str(error).partition("; ")[0]

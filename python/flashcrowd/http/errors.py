@@ -17,6 +17,11 @@ class FetchError(Exception):
     kept = 0
     goes_on = True
 
+    @property
+    def cause(self) -> str:
+        """What went wrong, without the remedy, which no other address needs."""
+        return str(self).partition("; ")[0]
+
 
 class Wrong(FetchError):
     """The server has other bytes than those that are wanted: the next call would get the same."""
