@@ -187,20 +187,12 @@ impl Direction {
             return Outcome::Lost;
         }
         let bytes = conditions.framing.wire_bytes(packet.bytes());
-        if self.is_full(limit, bytes) {
-            self.forget_departed(now);
-            if self.is_full(limit, bytes) {
-                self.counters.dropped += 1;
-                return Outcome::Dropped;
-            }
+        if !self.admits(limit, now, bytes) {
+            return Outcome::Dropped;
         }
-        let begins = self.free_at.max(now);
-        let departs = begins + rate.transmission(u64::from(bytes));
-        self.free_at = departs;
-        self.queue(now, begins, departs, bytes, packet.tag(), lost);
-        // Without detail, all packets have had this delay: the order needs no care.
-        let arrives = departs + conditions.delay_ns;
-        self.last_arrival = arrives;
+        let transmission = rate.transmission(u64::from(bytes));
+        let tag = packet.tag();
+        let arrives = self.send(now, bytes, tag, lost, transmission, conditions.delay_ns);
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
 
@@ -210,25 +202,44 @@ impl Direction {
     pub fn offer_plain<P: Packet>(&mut self, plain: &Plain, now: Time, packet: &P) -> Outcome {
         debug_assert!(self.is_plain());
         let bytes = plain.wire_bytes(packet.bytes());
-        if self.has_no_room(plain, bytes) {
-            self.forget_departed(now);
-            if self.has_no_room(plain, bytes) {
-                self.counters.dropped += 1;
-                return Outcome::Dropped;
-            }
+        if !self.admits(&plain.limit, now, bytes) {
+            return Outcome::Dropped;
         }
-        let begins = self.free_at.max(now);
-        let departs = begins + plain.transmission(bytes);
-        self.free_at = departs;
-        self.queue(now, begins, departs, bytes, packet.tag(), false);
-        let arrives = departs + plain.delay;
-        self.last_arrival = arrives;
-        Outcome::Arrives(arrives)
+        let transmission = plain.transmission(bytes);
+        Outcome::Arrives(self.send(now, bytes, packet.tag(), false, transmission, plain.delay))
     }
 
-    fn has_no_room(&self, plain: &Plain, bytes: u32) -> bool {
-        self.waiting.len() as u64 >= u64::from(plain.max_packets)
-            || self.waiting_bytes + u64::from(bytes) > plain.max_bytes
+    /// Whether a packet finds room in a drop-tail queue; counts it as dropped if not.
+    #[inline(always)]
+    fn admits(&mut self, limit: &QueueLimit, now: Time, bytes: u32) -> bool {
+        if self.is_full(limit, bytes) {
+            self.forget_departed(now);
+            if self.is_full(limit, bytes) {
+                self.counters.dropped += 1;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Puts a packet behind those that wait; gives its arrival. Without detail, all packets have had this delay, so the
+    /// order needs no care.
+    #[inline(always)]
+    fn send(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        tag: u32,
+        lost: bool,
+        transmission: Span,
+        delay: Span,
+    ) -> Time {
+        let begins = self.free_at.max(now);
+        let departs = begins + transmission;
+        self.free_at = departs;
+        self.queue(now, begins, departs, bytes, tag, lost);
+        self.last_arrival = departs + delay;
+        self.last_arrival
     }
 
     /// Whether a packet's arrival follows from its departure, as ever on a plain link whose delay has not changed with

@@ -1,4 +1,4 @@
-use crate::{Conditions, Framing, Queue};
+use crate::{Conditions, Framing, Queue, QueueLimit};
 use flashcrowd_base::{Rate, Span};
 
 /// What a packet needs of the [`Conditions`] of a plain link: a rate, a delay, a drop-tail queue, and nothing drawn.
@@ -10,9 +10,8 @@ pub struct Plain {
     /// 2^64 over the rate, rounded down.
     inverse: u64,
     pub(crate) delay: Span,
-    pub(crate) max_packets: u32,
+    pub(crate) limit: QueueLimit,
     overhead_bytes: u32,
-    pub(crate) max_bytes: u64,
 }
 
 impl Plain {
@@ -32,9 +31,8 @@ impl Plain {
             rate: *rate,
             inverse: u64::MAX / rate.bps(),
             delay: conditions.delay_ns,
-            max_packets: limit.packets.unwrap_or(u32::MAX),
+            limit: *limit,
             overhead_bytes,
-            max_bytes: limit.bytes.unwrap_or(u64::MAX),
         })
     }
 
