@@ -24,6 +24,17 @@ fn server(once: bool) -> Server {
     Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, true).unwrap()
 }
 
+/// Every fiftieth port or so has a TCP socket of somebody else, and 250 servers ask for any port.
+#[tokio::test]
+async fn any_port_is_one_that_is_free_for_udp_and_tcp() {
+    let taken: Vec<_> =
+        (0..600).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    for _ in 0..250 {
+        server(true);
+    }
+    drop(taken);
+}
+
 /// One stream, and what came of it.
 async fn send(order: &TransferRequest, control: &SessionHandle) -> io::Result<StreamReport> {
     let mut reports = transfer(order, control).await?;

@@ -100,7 +100,7 @@ impl Watch {
 
 impl Server {
     /// Binds a UDP socket, and with `tcp` a TCP socket at the same port, and serves the callers that `admission` lets
-    /// in.
+    /// in. Port 0 is one that is free for both.
     ///
     /// # Errors
     /// Those of [`Socket::bind`], and what the system says of the TCP socket.
@@ -110,9 +110,7 @@ impl Server {
         admission: Admission,
         tcp: bool,
     ) -> io::Result<Server> {
-        let socket = Socket::bind(address, config)?;
-        let at = SocketAddr::new(address.ip(), socket.local_addr().port());
-        let listener = if tcp { Some(tcp::listen(at)?) } else { None };
+        let (socket, listener) = bind_both(address, config, tcp)?;
         let board = Board {
             admission,
             active: Mutex::default(),
@@ -159,6 +157,26 @@ impl Server {
         while sessions.join_next().await.is_some() {}
         let _ = timeout(LINGER_PATIENCE, race(self.socket.close(), control.now())).await;
         Ok(())
+    }
+}
+
+/// The system gives a port that no UDP socket has; whether TCP has it is seen when it is tried.
+fn bind_both(
+    address: SocketAddr,
+    config: &Arc<Config>,
+    tcp: bool,
+) -> io::Result<(Socket, Option<TcpListener>)> {
+    let mut tries = if address.port() == 0 { 100 } else { 1 };
+    loop {
+        let socket = Socket::bind(address, config)?;
+        if !tcp {
+            return Ok((socket, None));
+        }
+        tries -= 1;
+        match tcp::listen(SocketAddr::new(address.ip(), socket.local_addr().port())) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            listener => return Ok((socket, Some(listener?))),
+        }
     }
 }
 
