@@ -4,9 +4,10 @@
 //! and shares nothing, so runs of a study fill all cores.
 //!
 //! # The order of events
-//! Events happen in the order of their time; events of the same instant in the order in which they
-//! were scheduled. Both are integers and every random number comes from a named
-//! [`RandomStream`](flashcrowd_base::RandomStream), so equal plans and seeds give equal tables, bit for bit.
+//! Events happen in the order of their time; events of the same instant in an order of what they are: kind, then the
+//! link, socket or peer that they are of. Which was scheduled first does not matter. All are integers, and every random
+//! number comes from a named [`RandomStream`](flashcrowd_base::RandomStream), so equal plans and seeds give equal
+//! tables, bit for bit.
 
 mod ahead;
 mod apps;

@@ -77,8 +77,6 @@ impl<'p> Run<'p> {
     }
 
     fn begin(&mut self) {
-        // Before all else, so that what happens at the begin of a window is inside, and what happens
-        // at its end is not.
         for (index, window) in (0..).zip(&self.plan.measures.windows) {
             let queue = &mut self.world.queue;
             queue.schedule(window.begin(), Event::new(EventKind::Window, 2 * index));
@@ -166,7 +164,7 @@ impl<'p> Run<'p> {
                     self.attend(event.index());
                 }
             }
-            EventKind::App => {
+            EventKind::App | EventKind::Stop => {
                 self.apps[usize::from(event.application())].on_event(&mut self.world, event)
             }
             EventKind::Change => self.change(event.index()),

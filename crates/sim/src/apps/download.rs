@@ -134,7 +134,7 @@ impl App for Downloads<'_> {
         for (index, download) in (0..).zip(&self.rules.downloads) {
             world.schedule(download.start, DOWNLOAD, Code::Start as u8, index);
             if let Some(stop) = download.spec.stop_ns {
-                world.schedule(Time::START + stop, DOWNLOAD, Code::Stop as u8, index);
+                world.schedule_stop(Time::START + stop, DOWNLOAD, Code::Stop as u8, index);
             }
         }
     }

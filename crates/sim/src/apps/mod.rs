@@ -275,7 +275,7 @@ macro_rules! applications {
     };
 }
 
-// The order in which they begin, which breaks ties between events of one instant: new ones go to the end.
+// The order in which they begin, and which breaks ties between events of one instant: new ones go to the end.
 applications! {
     SWARM, Swarm, swarm::Swarms<'p>;
     TRANSFER, Transfer, transfer::Transfers<'p>;

@@ -195,7 +195,7 @@ impl App for Transfers<'_> {
         for (index, flow) in (0..).zip(&self.rules.flows) {
             world.schedule(flow.start, TRANSFER, Code::Start as u8, index);
             if let Some(stop) = flow.spec.stop_ns {
-                world.schedule(Time::START + stop, TRANSFER, Code::Stop as u8, index);
+                world.schedule_stop(Time::START + stop, TRANSFER, Code::Stop as u8, index);
             }
         }
     }

@@ -132,7 +132,7 @@ impl App for Webs {
         for (index, user) in (0..).zip(&self.rules.users) {
             world.schedule(user.start, WEB, Code::Ask as u8, index);
             if let Some(stop) = user.spec.stop_ns {
-                world.schedule(Time::START + stop, WEB, Code::Stop as u8, index);
+                world.schedule_stop(Time::START + stop, WEB, Code::Stop as u8, index);
             }
         }
     }

@@ -2,8 +2,9 @@ use flashcrowd_base::{NOWHERE, Slab, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Events in the order in which they happen: by time, and among equal times in the order in which
-/// they were scheduled. That order is total, so two runs of one plan and one seed are one run.
+/// Events in the order in which they happen: by time, and among equal times by what they are, as their number says.
+/// When an event was scheduled, and before which others, does not matter, so the order is the same whoever schedules
+/// them, and two runs of one plan and one seed are one run. Events of one time and one number are the same event twice.
 ///
 /// A hierarchical timing wheel: fine slots of 65.5 µs for the next half second, coarse slots of
 /// 16.8 ms for the next minute, a heap beyond. A slot is sorted when its time comes, so events
@@ -24,8 +25,7 @@ pub struct EventQueue<T> {
     slot: u64,
     /// Coarse slots before this one have been spread over the fine ones.
     opened: u64,
-    scheduled: u64,
-    taken: u64,
+    pending: usize,
     now: Time,
 }
 
@@ -53,24 +53,23 @@ const MANY: usize = 1 << 14;
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
     at: Time,
-    order: u64,
     event: T,
 }
 
-impl<T> Entry<T> {
-    /// Time, then order, as one number: comparing two takes no branch, which in sorting a batch would be
+impl<T: Copy + Into<u64>> Entry<T> {
+    /// Time, then event, as one number: comparing two takes no branch, which in sorting a batch would be
     /// mispredicted half the time.
     fn key(&self) -> u128 {
-        u128::from(self.at.nanos()) << 64 | u128::from(self.order)
+        u128::from(self.at.nanos()) << 64 | u128::from(self.event.into())
     }
 }
-impl<T> PartialEq for Entry<T> {
+impl<T: Copy + Into<u64>> PartialEq for Entry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
-impl<T> Eq for Entry<T> {}
-impl<T> PartialOrd for Entry<T> {
+impl<T: Copy + Into<u64>> Eq for Entry<T> {}
+impl<T: Copy + Into<u64>> PartialOrd for Entry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
@@ -78,7 +77,7 @@ impl<T> PartialOrd for Entry<T> {
         self.key() < other.key()
     }
 }
-impl<T> Ord for Entry<T> {
+impl<T: Copy + Into<u64>> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -125,13 +124,13 @@ impl<const WORDS: usize> Level<WORDS> {
     }
 }
 
-impl<T: Copy> Default for EventQueue<T> {
+impl<T: Copy + Into<u64>> Default for EventQueue<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Copy> EventQueue<T> {
+impl<T: Copy + Into<u64>> EventQueue<T> {
     /// An empty queue at the start of time.
     pub fn new() -> Self {
         EventQueue {
@@ -143,46 +142,44 @@ impl<T: Copy> EventQueue<T> {
             far: BinaryHeap::new(),
             slot: 0,
             opened: OPEN_AHEAD,
-            scheduled: 0,
-            taken: 0,
+            pending: 0,
             now: Time::START,
         }
     }
 
     /// How many events are pending.
     pub fn len(&self) -> usize {
-        (self.scheduled - self.taken) as usize
+        self.pending
     }
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.scheduled == self.taken
+        self.pending == 0
     }
 
     /// Schedules `event`. An instant before the event taken last would let time run backwards,
     /// so it counts as that instant.
     pub fn schedule(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
-        let (at, order) = (at.max(self.now), self.scheduled);
-        self.scheduled += 1;
-        self.insert(at, order, event);
+        self.pending += 1;
+        self.insert(at.max(self.now), event);
     }
 
     /// [`schedule`](EventQueue::schedule) for an event that is likely to be the next of all, as the next
     /// packet of a FIFO is. It is kept outside of the sorted list, which saves its insertion there.
     pub fn schedule_next(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
-        let (at, order) = (at.max(self.now), self.scheduled);
-        self.scheduled += 1;
+        let at = at.max(self.now);
+        self.pending += 1;
         if self.held.is_none() && at.nanos() >> FINE_BITS <= self.slot {
-            self.held = Some(Entry { at, order, event });
+            self.held = Some(Entry { at, event });
         } else {
-            self.insert(at, order, event);
+            self.insert(at, event);
         }
     }
 
-    /// Three numbers in registers, not an entry in memory, whose stores a copy of it would wait for.
-    fn insert(&mut self, at: Time, order: u64, event: T) {
-        let entry = Entry { at, order, event };
+    /// Two numbers in registers, not an entry in memory, whose stores a copy of it would wait for.
+    fn insert(&mut self, at: Time, event: T) {
+        let entry = Entry { at, event };
         let nanos = at.nanos();
         let slot = nanos >> FINE_BITS;
         let coarse = nanos >> COARSE_BITS;
@@ -208,7 +205,7 @@ impl<T: Copy> EventQueue<T> {
             && self.current.last().is_none_or(|first| held < *first)
         {
             self.held = None;
-            self.taken += 1;
+            self.pending -= 1;
             self.now = held.at;
             return Some((held.at, held.event));
         }
@@ -219,7 +216,7 @@ impl<T: Copy> EventQueue<T> {
             self.advance(FEW);
         }
         let entry = self.current.pop()?;
-        self.taken += 1;
+        self.pending -= 1;
         self.now = entry.at;
         Some((entry.at, entry.event))
     }
@@ -292,7 +289,7 @@ impl<T: Copy> EventQueue<T> {
             if next == coarse {
                 let mut index = self.coarse.take(coarse);
                 while let Some((entry, next)) = self.waiting.unlink(index) {
-                    self.insert(entry.at, entry.order, entry.event);
+                    self.insert(entry.at, entry.event);
                     index = next;
                 }
             }
@@ -301,7 +298,7 @@ impl<T: Copy> EventQueue<T> {
                     break;
                 }
                 if let Some(Reverse(entry)) = self.far.pop() {
-                    self.insert(entry.at, entry.order, entry.event);
+                    self.insert(entry.at, entry.event);
                 }
             }
         }
@@ -315,13 +312,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn equal_times_leave_in_the_order_of_scheduling() {
+    fn equal_times_leave_in_the_order_of_their_numbers() {
         let mut queue = EventQueue::new();
-        for event in 0..1000u32 {
-            queue.schedule(Time::from_nanos(u64::from(event % 3) * 1_000_000_000), event);
+        for event in (0..1000u64).map(|number| number * 7 % 1000) {
+            queue.schedule(Time::from_nanos(event % 3 * 1_000_000_000), event);
         }
-        let order: Vec<u32> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
-        let mut expected: Vec<u32> = (0..1000).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
+        let mut expected: Vec<u64> = (0..1000).collect();
         expected.sort_by_key(|event| event % 3);
         assert_eq!(order, expected);
     }
@@ -384,14 +381,14 @@ mod tests {
     fn one_event_at_a_time_is_held_and_only_of_the_slot_in_progress() {
         let mut queue = EventQueue::new();
         let at = |slot: u64| Time::from_nanos(slot << FINE_BITS);
-        queue.schedule_next(at(2), 2);
+        queue.schedule_next(at(2), 2u64);
         assert!(queue.held.is_none(), "of a later slot");
         queue.schedule_next(at(0), 0);
         assert!(queue.held.is_some());
         assert!(!queue.is_between_batches());
         queue.schedule_next(at(0), 1);
         assert_eq!((queue.current.len(), queue.len()), (1, 3));
-        let order: Vec<u32> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
         assert_eq!(order, [0, 1, 2]);
     }
 
@@ -406,17 +403,18 @@ mod tests {
             let mut now = Time::START;
             for (number, &(magnitude, fraction, pops)) in steps.iter().enumerate() {
                 let gap = ((1u64 << magnitude) / 1000) * fraction + fraction;
-                for copy in 0..3u32 {
-                    let at = now + Span::from_nanos(gap * u64::from(copy));
+                for copy in 0..3 {
+                    let at = now + Span::from_nanos(gap * copy);
+                    let event = fraction * 3 + copy;
                     if (number + pops).is_multiple_of(3) {
-                        wheel.schedule_next(at, (number, copy));
+                        wheel.schedule_next(at, event);
                     } else {
-                        wheel.schedule(at, (number, copy));
+                        wheel.schedule(at, event);
                     }
-                    heap.push(Reverse((at, number, copy)));
+                    heap.push(Reverse((at, event)));
                 }
                 for _ in 0..pops {
-                    let expected = heap.pop().map(|Reverse((at, n, c))| (at, (n, c)));
+                    let expected = heap.pop().map(|Reverse(first)| first);
                     let popped = wheel.pop();
                     prop_assert_eq!(popped, expected);
                     prop_assert_eq!(wheel.len(), heap.len());
@@ -424,7 +422,7 @@ mod tests {
                 }
             }
             while let Some(popped) = wheel.pop() {
-                let expected = heap.pop().map(|Reverse((at, n, c))| (at, (n, c)));
+                let expected = heap.pop().map(|Reverse(first)| first);
                 prop_assert_eq!(Some(popped), expected);
             }
             prop_assert!(heap.is_empty());

@@ -13,6 +13,8 @@ use flashcrowd_link::Packet as _;
 pub(crate) struct InFlight {
     pub(super) fifos: Vec<Fifo>,
     pub(super) unordered: Slab<(Packet, Sacks)>,
+    /// How many of these there have been.
+    overtaking: u32,
 }
 
 #[derive(Default)]
@@ -56,6 +58,7 @@ impl InFlight {
         InFlight {
             fifos: (0..fifos).map(|_| Fifo::default()).collect(),
             unordered: Slab::default(),
+            overtaking: 0,
         }
     }
 
@@ -107,7 +110,8 @@ impl InFlight {
 
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
-        queue.schedule(packet.due(), Event::new(EventKind::Packet, slot));
+        queue.schedule(packet.due(), Event::packet(self.overtaking, slot));
+        self.overtaking = self.overtaking.wrapping_add(1);
     }
 
     /// Takes the unordered packet whose event this is, unless the event is stale.
@@ -150,7 +154,8 @@ impl InFlight {
         }
         for (slot, (stored, _)) in self.unordered.iter_mut() {
             if shift(stored) {
-                queue.schedule(stored.due(), Event::new(EventKind::Packet, slot));
+                queue.schedule(stored.due(), Event::packet(self.overtaking, slot));
+                self.overtaking = self.overtaking.wrapping_add(1);
             }
         }
     }

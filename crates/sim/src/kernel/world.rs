@@ -1,6 +1,6 @@
 use super::capture::NOT_CAPTURED;
 use super::connection_log::LoggedEnd;
-use super::event::Event;
+use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::monitor::Monitor;
 use super::network::{FirstInLine, Network};
@@ -100,7 +100,12 @@ impl<M> World<M> {
 
     /// Schedules an event of an application.
     pub(crate) fn schedule(&mut self, at: Time, app: u8, code: u8, index: u32) {
-        self.queue.schedule(at, Event::app(app, code, index));
+        self.queue.schedule(at, Event::app(EventKind::App, app, code, index));
+    }
+
+    /// Schedules that an application stops something, which it has done before all else that happens then.
+    pub(crate) fn schedule_stop(&mut self, at: Time, app: u8, code: u8, index: u32) {
+        self.queue.schedule(at, Event::app(EventKind::Stop, app, code, index));
     }
 
     /// The first packet of a FIFO has left a link. It goes on to the next one, or is returned if it is there.

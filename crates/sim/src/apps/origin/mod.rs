@@ -373,7 +373,10 @@ impl App for Origins<'_> {
             for visit in server.spec.visits(world.seed, server.workload) {
                 world.schedule(Time::START + visit.at, ORIGIN, Code::Arrival as u8, index);
                 if let Some(leave) = visit.leave {
-                    world.schedule(Time::START + leave, ORIGIN, Code::Departure as u8, index);
+                    // Who leaves at once comes first.
+                    let schedule =
+                        if leave > visit.at { World::schedule_stop } else { World::schedule };
+                    schedule(world, Time::START + leave, ORIGIN, Code::Departure as u8, index);
                 }
                 index += 1;
             }

@@ -15,15 +15,22 @@ impl Swarms<'_> {
         let state = self.rules.peer(peer);
         let spec = self.spec(state.swarm);
         let host = state.host;
-        let index = self.announces.insert(Announce { peer, event, numwant });
         let delay = spec.map_or(Span::ZERO, |spec| spec.tracker.answer_delay_ns);
         let tracker = spec.and_then(|spec| spec.tracker.host);
         let rtt = tracker.map_or(Span::ZERO, |tracker| world.network.base_rtt(host, tracker));
-        self.schedule(world, world.now + rtt * 2 + delay, Code::Tracker, index);
+        let last = self.announces.range((peer, 0)..=(peer, u64::MAX)).next_back();
+        let number = last.map_or(0, |(&(_, last), _)| last + 1);
+        self.announces.insert((peer, number), Announce { event, numwant });
+        self.schedule(world, world.now + rtt * 2 + delay, Code::Tracker, peer);
     }
 
-    pub(super) fn on_tracker(&mut self, world: &mut World, index: u32) {
-        let Some(Announce { peer, event, numwant }) = self.announces.remove(index) else { return };
+    /// The first of a peer's announces that are under way is answered: also of one instant, they come in their order.
+    pub(super) fn on_tracker(&mut self, world: &mut World, peer: u32) {
+        let first = self.announces.range((peer, 0)..=(peer, u64::MAX)).next().map(|(&at, _)| at);
+        let Some(Announce { event, numwant }) = first.and_then(|at| self.announces.remove(&at))
+        else {
+            return;
+        };
         let &workload::Peer { swarm, id, .. } = self.rules.peer(peer);
         let state = &mut self.peers[peer as usize];
         let swarm = &mut self.all[swarm as usize];

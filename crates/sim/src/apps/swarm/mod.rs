@@ -15,7 +15,7 @@ use crate::kernel::{
 };
 use control::{ControlRow, UploadControl};
 use disks::SeedDisk;
-use flashcrowd_base::{RandomStream, Slab, Span, Time, prefetch};
+use flashcrowd_base::{RandomStream, Span, Time, prefetch};
 use flashcrowd_plan::{
     self as plan, Change, Plan, Population, Sampled, TransportChoice, What, Windowed, Workload,
 };
@@ -24,6 +24,7 @@ use flashcrowd_swarm::{
     Torrent, Tracker, UnchokeEnd, UploadLimit,
 };
 use flashcrowd_workload::{self as workload, Due, Outcome, Progress, Sample, Table, Uplink, View};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use uplink::is_acknowledged;
 use web_seeds::WebSeedLink;
@@ -41,8 +42,8 @@ pub(crate) struct Swarms<'p> {
     profiles: Vec<Arc<Profile>>,
     /// How many peers run on each host.
     on_host: Vec<u32>,
-    /// Announces in flight.
-    announces: Slab<Announce>,
+    /// Announces in flight, by peer and in the order in which it made them.
+    announces: BTreeMap<(u32, u64), Announce>,
     unchokes: Vec<Unchoke>,
     /// Upload controllers by peer, as far as there are any; apart from what packets need.
     controls: Vec<Option<Box<UploadControl<'p>>>>,
@@ -170,7 +171,6 @@ impl PeerSockets {
 }
 
 struct Announce {
-    peer: u32,
     event: swarm::AnnounceEvent,
     numwant: Option<u16>,
 }
@@ -221,7 +221,7 @@ impl<'p> Swarms<'p> {
             draining: 0,
             profiles,
             on_host: vec![0; plan.network.hosts.len()],
-            announces: Slab::default(),
+            announces: BTreeMap::new(),
             unchokes: Vec::new(),
             controls: Vec::new(),
             control_rows: Vec::new(),
