@@ -67,7 +67,7 @@ pub struct Stats {
     pub rttvar: Span,
     /// Retransmission timeout, back-off included.
     pub rto: Span,
-    /// How often the timeout was doubled since something was acknowledged (Linux: `tcpi_backoff`).
+    /// How often the timeout was doubled since a round trip was measured (Linux: `tcpi_backoff`).
     pub backoff: u32,
     /// Congestion window in bytes.
     pub cwnd: u64,

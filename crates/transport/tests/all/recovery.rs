@@ -490,6 +490,24 @@ fn a_repaired_hole_gives_no_sample() {
     assert_eq!(script.stats().rtt, Span::from_millis(180));
 }
 
+/// Karn's algorithm (RFC 6298, section 5; Linux: tcp_ack_update_rtt): an acknowledgement of what was sent twice measures
+/// nothing, so that the next timeout is still a doubled one. Else a path that has become longer than the timeout makes
+/// every segment time out, and nothing is ever measured.
+#[test]
+fn a_doubled_timeout_stays_until_something_sent_once_is_measured() {
+    let mut script = Script::new(Config { timestamps: false, ..reno_without_sack() }, RTT);
+    script.write(1000);
+    assert_eq!(script.count(), 1);
+    assert_eq!(script.wait(Span::from_millis(1000)), [(400, 0, 1000), (1000, 0, 1000)]);
+    script.ack(1000).write(1000);
+    assert_eq!(script.sent(), [(1000, 1000)]);
+    assert_eq!(script.wait(Span::from_millis(1300)), [(2300, 1000, 1000)]);
+    script.ack(2000).write(1000);
+    assert_eq!(script.sent(), [(2000, 1000)]);
+    script.quiet(100).ack(3000).write(1000);
+    assert_eq!(script.stats().backoff, 0);
+}
+
 /// RFC 7323, section 4: the echo says which transmission was acknowledged, so that there is a sample after all.
 #[test]
 fn a_timestamp_gives_a_sample_of_a_repaired_segment() {
@@ -526,7 +544,7 @@ fn a_threshold_falls_once_for_timeouts_in_a_row() {
     script.ack(1000);
     assert_eq!(script.sent(), full(1, 2));
     assert_eq!((script.cwnd(), script.ssthresh()), (2, Some(5)));
-    assert_eq!(script.wait(Span::from_millis(300)), [(1400, 1000, 1000)]);
+    assert_eq!(script.wait(Span::from_millis(1300)), [(2300, 1000, 1000)]);
     assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(2)));
 }
 

@@ -53,8 +53,10 @@ impl Sender {
         if advanced {
             self.snd_una = ack;
             self.board.acknowledge(ack, &mut delivery);
-            self.backoff = 0;
             self.retries = 0;
+            if self.timer == Timer::WindowProbe {
+                self.backoff = 0;
+            }
         }
         if selects {
             self.disturbed = true;
@@ -139,6 +141,9 @@ impl Sender {
         }
         if let Some(sample) = smoothed {
             self.rtt.sample(config, sample, self.snd_una, self.snd_nxt);
+            // Karn's algorithm: the timeout stays doubled until something that was sent once is measured
+            // (RFC 6298, section 5; Linux: tcp_ack_update_rtt).
+            self.backoff = 0;
         }
         if config.rack
             && let Some(newest) = delivery.newest
