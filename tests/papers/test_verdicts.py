@@ -6,10 +6,11 @@ import pytest
 
 from flashcrowd.cli import reproduce as command
 from flashcrowd.drawing.blocks import Cell, Table
-from flashcrowd.papers import Reproduction, paper, paper_page, verdict
+from flashcrowd.papers import Reproduction, null_world, paper, paper_page, verdict
 from flashcrowd.papers.claim import Claim, Judged, judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.judges import GENERIC
+from flashcrowd.papers.measured import Measured
 from flashcrowd.papers.paper import Item
 from flashcrowd.papers.rao2010 import JUDGES
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -242,3 +243,88 @@ def test_the_main_findings_of_a_paper_are_marked_and_say_so_first(
     assert all(claim.says not in shown[:first] for claim in claims if not claim.main)
     page = paper_page.main_findings([Judged(claim, Finding(Verdict.NOT_RUN, "")) for claim in main])
     assert page == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(7.0, 14.0, YES), (5.0, 6.0, NO), (16.0, 20.0, NO), (6.0, 9.0, OPEN), (14.0, 16.0, OPEN)],
+)
+def test_a_number_in_print_is_met_from_both_sides(
+    low: float, high: float, expected: Verdict
+) -> None:
+    assert verdict.within_factor(_number(low, high), 10.0, 1.5) is expected
+
+
+def test_a_factor_says_how_near_is_near(evidence: Make) -> None:
+    given = {"study": "latency", "where": {"rtt": "400 ms"}, **AGAINST_ZERO, "published": 2.0}
+    doubled = {("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 208.0}
+    judges = Measured(lambda study, given: study.download_time, lambda study, point: point.label)
+    for times, expected in ((doubled, YES), (SLOW, NO)):
+        found = judges.times(evidence(times), {**given, "factor": 1.2})
+        assert found.verdict is expected
+        assert "factor of 1.2" in found.why
+    assert judges.times(evidence(doubled), {**given, "factor": 1.2}).measured.startswith(
+        "download time 2.080 × ["
+    )
+
+
+def test_arithmetic_is_computed(evidence: Make) -> None:
+    four = {"of": [4, 640], "over": [8]}
+    cases = [
+        ([{**four, "published": 300, "within": 0.1}], YES),
+        ([{**four, "published": 300, "within": 0.05}], NO),
+        ([{**four, "low": 300, "high": 330}, {"of": [2, 3], "published": 6}], YES),
+        ([{**four, "low": 300, "high": 330}, {"of": [2, 3], "published": 7}], NO),
+    ]
+    for numbers, expected in cases:
+        found = _judge("arithmetic", evidence(FLAT), {"unit": "kB", "numbers": numbers})
+        assert found.verdict is expected
+        assert found.measured.startswith("320")
+
+
+def test_what_holds_by_construction_is_counted_apart(evidence: Make) -> None:
+    given = {"study": "latency", **AGAINST_ZERO, "bound": 0.15}
+    claim = Claim(
+        "c", "s", "says", "change-at-most", ("latency",), given, by_construction="Read off."
+    )
+    found = [judge([claim], evidence(times), GENERIC)[0] for times in (FLAT, SLOW)]
+    assert [one.finding.verdict for one in found] == [Verdict.BY_CONSTRUCTION, NO]
+    assert found[0].finding.why.endswith("Read off.")
+    assert "1 by construction" in paper_page.tally(found)
+
+
+def test_claims_give_no_result_of_arithmetic() -> None:
+    """A number that is written down is no computation."""
+    for name in paper.names():
+        for claim in paper.load(name).claims:
+            if claim.judge == "arithmetic":
+                assert set(claim.given) <= {"unit", "numbers"}, claim.id
+                for number in claim.given["numbers"]:
+                    assert len([*number["of"], *number.get("over", ())]) > 1, claim.id
+
+
+def test_in_the_null_world_effects_are_gone(evidence: Make) -> None:
+    given = {"study": "latency", "where": {"rtt": "400 ms"}, **AGAINST_ZERO}
+    numbers = {"numbers": [{"of": [2, 3], "published": 6}]}
+    claims = [
+        Claim("effect", "s", "says", "change-more-than", ("latency",), {**given, "bound": 0.15}),
+        Claim("none", "s", "says", "change-at-most", ("latency",), {**given, "bound": 0.15}),
+        Claim("computed", "s", "says", "arithmetic", (), numbers),
+    ]
+    world = null_world.visit(claims, evidence(SLOW), GENERIC, 8)
+    assert world.reproduced == ("effect", "computed")
+    assert world.always == ("computed",)
+    assert sum(world.survived) < 12
+    assert world.sentence.endswith("(mean of 8 shuffles). Always: computed.")
+
+
+def test_a_shuffle_gives_each_point_one_run_of_each_repeat(evidence: Make) -> None:
+    first = evidence(SLOW)
+    for seed in range(3):
+        moved = null_world.shuffled(first, seed)["latency"].points.points
+        assert [point.label for point in moved] == [
+            point.label for point in first["latency"].points.points
+        ]
+        runs = [sorted(run.repeat for run in point.runs) for point in moved]
+        assert runs == [list(range(6))] * 3
+        assert moved[0].runs != first["latency"].points.points[0].runs

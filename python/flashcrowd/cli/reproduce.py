@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.text import Text
 
 from flashcrowd.base import terminal
 from flashcrowd.base.errors import one_of
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
+from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid, whole
 from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
@@ -52,6 +52,15 @@ def reproduce(
     all: Annotated[
         bool, Parameter(negative=(), help="Print every claim, not only those not reproduced.")
     ] = False,
+    shuffles: Annotated[
+        int,
+        Parameter(
+            help="How often the claims are judged again with the runs shuffled among the points of "
+            "their study, so that no setting has an effect. Few should be reproduced then.",
+            validator=validators.Number(gte=0),
+            converter=whole,
+        ),
+    ] = 0,
 ) -> int:
     """Reproduce a paper, claim by claim.
 
@@ -84,6 +93,7 @@ def reproduce(
             again=again(),
             engine=engine,
             repeat_invalid=repeat_invalid,
+            shuffles=shuffles,
             missing=missing,
         )
     except Interrupted:
@@ -124,6 +134,8 @@ def show(found: Reproduction, *, everything: bool) -> None:
     for one in shown:
         out.print(_claim(one, beside.get(one.claim.id)))
     out.print(Text(tally(found.judged)))
+    if found.null_world:
+        out.print(Text(found.null_world.sentence))
     if not everything and len(missed) < len(found.judged):
         out.print(Text("All claims with their numbers: --all, or the report.", style="dim"))
     for distance in found.distances:

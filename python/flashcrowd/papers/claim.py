@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Claim:
         note: what a reader should know about the test.
         reasons: effects to show if the claim is not reproduced, see :func:`effects.reason`.
         otherwise: our explanation, shown only if the claim is not reproduced.
+        by_construction: which parameter was read off the sentence, so that the claim holds by
+            construction; empty if none was.
         main: whether it is a main finding of the paper, which a reader is told first.
     """
 
@@ -49,6 +51,7 @@ class Claim:
     note: str = ""
     reasons: tuple[Mapping[str, Any], ...] = ()
     otherwise: str = ""
+    by_construction: str = ""
     main: bool = False
 
 
@@ -76,6 +79,7 @@ def read(path: Path) -> list[Claim]:
             note=entry.get("note", ""),
             reasons=tuple(entry.get("reason", ())),
             otherwise=entry.get("otherwise", ""),
+            by_construction=entry.get("by_construction", ""),
             main=entry.get("main", False),
         )
         for entry in entries
@@ -104,6 +108,8 @@ def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> F
         return Finding(Verdict.NOT_TESTABLE, str(untold))
     if finding.verdict is Verdict.NOT_RUN and (lost := _without_good_runs(claim, evidence)):
         return Finding(Verdict.NOT_RUN, f"no run of {', '.join(lost)} ended as planned")
+    if finding.verdict is Verdict.REPRODUCED and claim.by_construction:
+        return replace(finding, verdict=Verdict.BY_CONSTRUCTION).because(claim.by_construction)
     if finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
         for given in claim.reasons:
             finding = finding.because(effects.reason(evidence, given))

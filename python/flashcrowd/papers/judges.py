@@ -6,6 +6,7 @@ Parameters are those of the claim's ``given`` table. ``study`` names the study; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,6 +70,25 @@ def faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
+def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """Each of `numbers`, factors (`of`) divided by others (`over`), is as the paper has it.
+
+    That is within `within`, a share, of `published`, or between `low` and `high`. The claim gives
+    the factors, never the result.
+    """
+    del evidence
+    unit, kept, shown = str(given.get("unit", "")), True, []
+    for number in given["numbers"]:
+        value = math.prod(number["of"]) / math.prod(number.get("over", (1,)))
+        share, published = float(number.get("within", 0.0)), float(number.get("published", value))
+        low = float(number.get("low", published * (1 - share)))
+        high = float(number.get("high", published * (1 + share)))
+        kept = kept and low <= value <= high
+        shown.append(f"{value:.4g}")
+    found = Verdict.REPRODUCED if kept else Verdict.NOT_REPRODUCED
+    return Finding(found, f"{', '.join(shown)} {unit}".rstrip() + ", computed")
+
+
 def not_testable(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """A sentence about something that this program has not got."""
     del evidence
@@ -88,5 +108,6 @@ GENERIC: dict[str, Judge] = {
     "change-within": change_within,
     "faster": faster,
     "explains": effects.explains,
+    "arithmetic": arithmetic,
     "not-testable": not_testable,
 }

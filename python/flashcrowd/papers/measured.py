@@ -11,6 +11,7 @@ beside    further numbers to print, each `given` with some parts replaced and `s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -118,20 +119,11 @@ class Measured:
         Parameters: `is`, `bound`; `relative` (default true); `any`, whether one such point is
         enough.
         """
-        study = evidence[given["study"]]
-        of, relative = self.measure(study, given), bool(given.get("relative", True))
-        found = []
-        for point in study.select(cases.given_where(given)):
-            base = study.partner(point, given["against"])
-            if base is None or base.index == point.index:
-                continue
-            changed = of.change(point, base, relative=relative)
-            if changed is not None:
-                found.append(Case(self.described(study, point), changed))
-        some = bool(given.get("any"))
+        relative, some = bool(given.get("relative", True)), bool(given.get("any"))
+        of = self.measure(evidence[given["study"]], given)
         far = furthest(given["is"])
         finding = conclude(
-            found,
+            self.changes(evidence, given, relative=relative),
             lambda one: COMPARISONS[given["is"]](one, given["bound"]),
             (lambda one: -far(one)) if some else far,
             _changed(of, given, relative=relative),
@@ -140,6 +132,28 @@ class Measured:
         if some:
             return Finding(finding.verdict, finding.measured, finding.n)
         return finding
+
+    def times(self, evidence: Evidence, given: Given) -> Finding:
+        """At each point of `where` the measure is `published` times that at `against` or `than`.
+
+        A number in print is met from both sides: up to `factor` times as much or as little.
+        """
+        published, factor = float(given["published"]), float(given["factor"])
+        if "than" in given:
+            changed = self.changed(evidence, given, {**given, **given["than"]}, relative=True)
+            found = [] if changed is None else [Case(self.label(evidence, given), changed)]
+        else:
+            found = self.changes(evidence, given, relative=True)
+        called = given.get("called", self.first(evidence, given).name)
+        finding = conclude(
+            [Case(case.at, minus(case.found, -1.0)) for case in found],
+            lambda one: verdict.within_factor(one, published, factor),
+            lambda one: abs(math.log(max(one.mean, 1e-9) / published)),
+            lambda one: f"{called} {wording.with_interval(one, '×')}",
+        )
+        return finding.because(
+            f"Within a factor of {factor:g} of {published:g} × counts as the same."
+        )
 
     def between(self, evidence: Evidence, given: Given) -> Finding:
         """At every point of `where` the measure is at least `low` and at most `high`."""
@@ -160,6 +174,7 @@ class Measured:
             "compare": self.compare,
             "change": self.change,
             "between": self.between,
+            "times": self.times,
         }
         return {name: self.with_more(judge) for name, judge in {**usual, **own}.items()}
 
@@ -190,6 +205,20 @@ class Measured:
                 if number is not None:
                     both = ", ".join(filter(None, (self.described(study, point), label)))
                     found.append(Case(label if label and len(points) == 1 else both, number))
+        return found
+
+    def changes(self, evidence: Evidence, given: Given, *, relative: bool) -> list[Case]:
+        """The measure at each point of `where` against that point with the settings `against`."""
+        study = evidence[given["study"]]
+        of = self.measure(study, given)
+        found = []
+        for point in study.select(cases.given_where(given)):
+            base = study.partner(point, given["against"])
+            if base is None or base.index == point.index:
+                continue
+            changed = of.change(point, base, relative=relative)
+            if changed is not None:
+                found.append(Case(self.described(study, point), changed))
         return found
 
     def changed(
@@ -267,15 +296,6 @@ def furthest(comparison: str) -> Callable[[Estimate], float]:
     if comparison == "within":
         return lambda found: abs(found.mean)
     return lambda found: -found.mean if comparison == "more-than" else found.mean
-
-
-def arithmetic(evidence: Evidence, given: Given) -> Finding:
-    """A number that follows from others; `result` is the number, `words` how."""
-    del evidence
-    same = abs(given["result"] - given["published"]) <= given["tolerance"]
-    found = Verdict.REPRODUCED if same else Verdict.NOT_REPRODUCED
-    number = f"{given['result']:g} {given['unit']}".rstrip()
-    return Finding(found, f"{number}, computed: {given['words']}")
 
 
 def _capital(text: str) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import registry
-from flashcrowd.papers import campaign, distance, paper, paper_page
+from flashcrowd.papers import campaign, distance, null_world, paper, paper_page
 from flashcrowd.papers.campaign import Tell
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.null_world import NullWorld
 from flashcrowd.papers.paper import Item, Paper
 from flashcrowd.report.source import Source
 
@@ -27,6 +28,7 @@ class Reproduction:
         simulated: what the simulation says of the same studies, where real programs ran them.
         distances: how far both are from each other then, study by study.
         results: of each study, by its name; of both engines where two ran it.
+        null_world: what the same runs shuffled among their points reproduce, if that was asked.
     """
 
     judged: list[Judged]
@@ -34,6 +36,7 @@ class Reproduction:
     simulated: list[Judged] | None = None
     distances: list[Distance] = field(default_factory=list)
     results: list[tuple[str, Source]] = field(default_factory=list)
+    null_world: NullWorld | None = None
 
 
 def reproduce(
@@ -49,6 +52,7 @@ def reproduce(
     again: str | None = None,
     engine: str = registry.DEFAULT,
     repeat_invalid: int = 0,
+    shuffles: int = 0,
     missing: Callable[[str, str], None] = lambda study, why: None,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
@@ -68,6 +72,7 @@ def reproduce(
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine. `real` is the one that the paper's folder has.
         repeat_invalid: so many times an invalid run of real programs is played again.
+        shuffles: judge the claims again so often with the runs shuffled among the points.
         missing: told of a study that is left out because this machine lacks its program, and why.
 
     Raises:
@@ -111,7 +116,10 @@ def reproduce(
     written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
     ran = [it for each in (beside, evidence) if each for it in each.studies.values()]
     results = [(it.name, it.results) for it in ran]
-    return Reproduction(judged, written, simulated, distances, results)
+    shuffled = (
+        null_world.visit(chosen.claims, evidence, chosen.judges, shuffles) if shuffles else None
+    )
+    return Reproduction(judged, written, simulated, distances, results, shuffled)
 
 
 def _needed(

@@ -14,9 +14,14 @@ from flashcrowd.report.statistics import Estimate
 
 
 class Verdict(Enum):
-    """What became of a claim."""
+    """What became of a claim.
+
+    One that holds because its sentence gave a parameter is reproduced by construction: it could
+    fail, but that it holds shows nothing, so it is counted apart.
+    """
 
     REPRODUCED = "reproduced"
+    BY_CONSTRUCTION = "by construction"
     NOT_REPRODUCED = "not reproduced"
     OPEN = "undecided"
     NOT_TESTABLE = "not testable"
@@ -93,6 +98,15 @@ def within(found: Estimate, bound: float) -> Verdict:
     if -bound <= low and high <= bound:
         return Verdict.REPRODUCED
     return Verdict.NOT_REPRODUCED if low > bound or high < -bound else Verdict.OPEN
+
+
+def within_factor(found: Estimate, published: float, factor: float) -> Verdict:
+    """Whether the mean is at most `factor` times `published`, and at least that share of it."""
+    low, high = _ends(found)
+    least, most = published / factor, published * factor
+    if least <= low and high <= most:
+        return Verdict.REPRODUCED
+    return Verdict.NOT_REPRODUCED if low > most or high < least else Verdict.OPEN
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:

@@ -17,7 +17,7 @@ from flashcrowd.papers.circus2004.quantities import measure
 from flashcrowd.papers.circus2004.words import described, exact
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, arithmetic
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import estimate
@@ -68,4 +68,4 @@ def _in_words(judge: Judge) -> Judge:
 
 JUDGES: dict[str, Judge] = {
     name: _in_words(judge) for name, judge in MEASURED.judges(spread=spread).items()
-} | {"arithmetic": arithmetic}
+}

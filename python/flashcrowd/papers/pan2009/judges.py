@@ -12,7 +12,7 @@ from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, Where
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, arithmetic
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured
 from flashcrowd.papers.pan2009.quantities import measure, rank_correlation
 from flashcrowd.papers.pan2009.words import described
 from flashcrowd.papers.verdict import Finding
@@ -91,6 +91,4 @@ def _by_seed(evidence: Evidence, given: Given, where: Where) -> dict[int, list[t
     return found
 
 
-JUDGES: dict[str, Judge] = MEASURED.judges(
-    ranked=ranked, trend=trend, spread=spread, arithmetic=arithmetic
-)
+JUDGES: dict[str, Judge] = MEASURED.judges(ranked=ranked, trend=trend, spread=spread)

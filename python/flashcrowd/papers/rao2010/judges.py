@@ -164,15 +164,6 @@ def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(Verdict.NOT_TESTABLE, text, 0, why)
 
 
-def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """A rate times a round-trip time fills a number of frames."""
-    del evidence
-    frames = given["rate"] * given["rtt_s"] / given["frame"]
-    same = abs(frames - given["frames"]) <= 0.05 * given["frames"]
-    text = f"{frames:.0f} frames, computed"
-    return Finding(Verdict.REPRODUCED if same else Verdict.NOT_REPRODUCED, text)
-
-
 def _level(
     study: StudyEvidence, measure: Measure, given: Mapping[str, Any], comparison: str
 ) -> Finding:
@@ -203,5 +194,4 @@ JUDGES: dict[str, Judge] = {
     "not-monotonic": not_monotonic,
     "pieces-behind": pieces_behind,
     "fraction-below": fraction_below,
-    "arithmetic": arithmetic,
 }

@@ -15,7 +15,7 @@ from flashcrowd.papers import steps, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, Stretch, arithmetic, minus
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured, Stretch, minus
 from flashcrowd.papers.rossi2010.quantities import measure
 from flashcrowd.papers.rossi2010.words import described
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -116,6 +116,5 @@ JUDGES: dict[str, Judge] = {
         "compare": MEASURED.compare,
         "falls": falls,
         "accounts": accounts,
-        "arithmetic": arithmetic,
     }.items()
 }

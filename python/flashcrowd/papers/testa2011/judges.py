@@ -151,17 +151,6 @@ def explained(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(decided, text, total.n)
 
 
-def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """A product of numbers lies between two others."""
-    del evidence
-    value = 1.0
-    for factor in given["factors"]:
-        value *= factor
-    kept = given["from"] <= value <= given["to"]
-    text = f"{value:g} {given['unit']}, computed"
-    return Finding(Verdict.REPRODUCED if kept else Verdict.NOT_REPRODUCED, text)
-
-
 def _by_seed(study: StudyEvidence, given: Mapping[str, Any]) -> dict[int, float]:
     point = study.one(_where(study, given))
     if point is None:
@@ -216,5 +205,4 @@ JUDGES: dict[str, Judge] = {
     "level-of": level,
     "change-of": change,
     "explained": explained,
-    "arithmetic": arithmetic,
 }
