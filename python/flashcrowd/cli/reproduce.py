@@ -20,6 +20,7 @@ from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.paper import UnknownName, names
+from flashcrowd.papers.paper_docs import NoPlace
 from flashcrowd.papers.paper_page import main_findings, tally
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.store import ResultsError
@@ -52,6 +53,15 @@ def reproduce(
     all: Annotated[
         bool, Parameter(negative=(), help="Print every claim, not only those not reproduced.")
     ] = False,
+    write_docs: Annotated[
+        Path | None,
+        Parameter(
+            help="Also write how many claims met which verdict into this page in Markdown, between "
+            "<!-- claims of quick mode --> or <!-- claims of the whole campaign --> and "
+            "<!-- end of claims -->, and the tables of items between <!-- item NAME --> and "
+            "<!-- end of item -->."
+        ),
+    ] = None,
     shuffles: Annotated[
         int,
         Parameter(
@@ -94,12 +104,13 @@ def reproduce(
             engine=engine,
             repeat_invalid=repeat_invalid,
             shuffles=shuffles,
+            docs=write_docs,
             missing=missing,
         )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
         return stopped()
-    except (UnknownName, registry.UnknownEngine, ResultsError) as error:
+    except (UnknownName, NoPlace, registry.UnknownEngine, ResultsError) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import registry
-from flashcrowd.papers import campaign, distance, null_world, paper, paper_page
+from flashcrowd.papers import campaign, distance, null_world, paper, paper_docs, paper_page
 from flashcrowd.papers.campaign import Tell
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
@@ -53,6 +53,7 @@ def reproduce(
     engine: str = registry.DEFAULT,
     repeat_invalid: int = 0,
     shuffles: int = 0,
+    docs: Path | None = None,
     missing: Callable[[str, str], None] = lambda study, why: None,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
@@ -72,11 +73,13 @@ def reproduce(
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine. `real` is the one that the paper's folder has.
         repeat_invalid: so many times an invalid run of real programs is played again.
+        docs: a page in Markdown whose places for this paper are written, see `paper_docs`.
         shuffles: judge the claims again so often with the runs shuffled among the points.
         missing: told of a study that is left out because this machine lacks its program, and why.
 
     Raises:
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
+        NoPlace: `docs` cannot be read or has no place for what came out.
         UnknownEngine: there is no such engine.
         StudyError: a study is wrong.
         PlanRejected: the engine cannot run one of them; nothing was begun.
@@ -84,6 +87,8 @@ def reproduce(
         EngineError: a run failed.
     """
     chosen = paper.load(name)
+    if docs is not None:
+        paper_docs.check(docs, quick=quick)
     engine = chosen.meant(engine)
     registry.known(engine)
     real = engine if engine != registry.DEFAULT else ""
@@ -115,6 +120,8 @@ def reproduce(
     distances = distance.between(beside, evidence, real) if beside else []
     written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
     ran = [it for each in (beside, evidence) if each for it in each.studies.values()]
+    if docs is not None:
+        paper_docs.write(docs, chosen, evidence, judged)
     results = [(it.name, it.results) for it in ran]
     shuffled = (
         null_world.visit(chosen.claims, evidence, chosen.judges, shuffles) if shuffles else None

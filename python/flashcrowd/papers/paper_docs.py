@@ -1,0 +1,139 @@
+"""What a page of the documentation says of a paper, written from the runs.
+
+A page has places between comments, and each is replaced:
+
+<!-- claims of the whole campaign -->    how many claims met which verdict, and those that are not
+<!-- claims of quick mode -->            reproduced; each with date, build and runs
+<!-- item NAME -->                       the tables of a figure or table, of the whole campaign
+
+each up to ``<!-- end of claims -->`` or ``<!-- end of item -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from flashcrowd.drawing.blocks import Block, Cell, Table
+from flashcrowd.papers.claim import Judged
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.paper import Paper
+from flashcrowd.papers.verdict import Verdict
+from flashcrowd.report import wording
+from flashcrowd.store import atomic
+
+MODES = {False: "the whole campaign", True: "quick mode"}
+
+_PLACE = re.compile(
+    r"(?P<begin><!-- (?P<what>claims of (?P<mode>[a-z ]+)|item (?P<item>[a-z0-9-]+)) -->\n\n)"
+    r"(?P<text>.*?)(?P<end>\n<!-- end of (?:claims|item) -->)",
+    re.DOTALL,
+)
+
+
+class NoPlace(Exception):
+    """A page has no place for what is to be written; says which line it lacks."""
+
+
+def check(page: Path, *, quick: bool) -> None:
+    """Whether a page has a place for the claims of this campaign.
+
+    Raises:
+        NoPlace: it cannot be read, or has none.
+    """
+    wanted = MODES[quick]
+    if not any(match["mode"] == wanted for match in _PLACE.finditer(_read(page))):
+        raise NoPlace(
+            f"{page}: has no place for the claims: a line <!-- claims of {wanted} -->, and further "
+            "down <!-- end of claims -->, with an empty line after the one and before the other"
+        )
+
+
+def write(page: Path, paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> None:
+    """Write what came out into the places of a page that are for it.
+
+    Raises:
+        NoPlace: the page cannot be read.
+    """
+    written = replaced(_read(page), paper, evidence, judged)
+    atomic.write_bytes(page, written.encode())
+
+
+def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> str:
+    """The text of a page with the places for this campaign filled."""
+    items = {item.id for item in paper.items if evidence.has(item.studies)}
+
+    def filled(match: re.Match[str]) -> str:
+        if match["mode"] == MODES[evidence.quick]:
+            new = claims(evidence, judged)
+        elif match["item"] in items and not evidence.quick:
+            new = _tables(paper.figures[match["item"]](evidence))
+        else:
+            return match[0]
+        return f"{match['begin']}{new}{match['end']}"
+
+    return _PLACE.sub(filled, text)
+
+
+def _read(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoPlace(f"{page}: {error}") from None
+
+
+def claims(evidence: Evidence, judged: Sequence[Judged]) -> str:
+    """How many claims met which verdict; of the whole campaign also those not reproduced."""
+    counts = {v: sum(one.finding.verdict is v for one in judged) for v in Verdict}
+    shown = [v for v, count in counts.items() if count]
+    head = ["claims", *(v.value for v in shown)]
+    tables = [Table(head, [[str(len(judged)), *(str(counts[v]) for v in shown)]], "")]
+    if not evidence.quick:
+        missed = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
+        rows = [[one.claim.says, one.finding.measured] for one in missed]
+        tables.append(Table(["not reproduced: the paper says", "measured"], rows, ""))
+    return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
+
+
+def _of_runs(evidence: Evidence) -> str:
+    """When, by which build, and how many runs, as a sentence."""
+    sessions = [
+        session
+        for study in evidence.studies.values()
+        for session in study.results.provenance.get("sessions", ())
+    ]
+    builds = sorted(
+        {
+            f"{it.get('version', '?')} ({str(it.get('commit', '?'))[:8]})"
+            for it in (study.results.provenance for study in evidence.studies.values())
+        }
+    )
+    days = sorted({_day(session["finished"]) for session in sessions})
+    when = " to ".join(dict.fromkeys((f"{days[0]:%Y-%m-%d}", f"{days[-1]:%Y-%m-%d}")))
+    runs = sum(len(study.points.runs) for study in evidence.studies.values())
+    return (
+        f"{when}, flashcrowd {', '.join(builds)}: {wording.count(runs, 'run')} of "
+        f"{wording.count(len(evidence.studies), 'study', 'studies')}."
+    )
+
+
+def _day(instant: str) -> datetime:
+    return datetime.fromisoformat(instant)
+
+
+def _tables(blocks: Iterable[Block]) -> str:
+    return "\n".join(_markdown(block) for block in blocks if isinstance(block, Table))
+
+
+def _markdown(table: Table) -> str:
+    """A table in Markdown; what stands below a cell in small type is in its line."""
+    lines = [table.header, ["---"] * len(table.header), *table.rows]
+    rows = "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+    return f"{table.caption}\n\n{rows}" if table.caption else rows
+
+
+def _cell(cell: str | Cell) -> str:
+    text = cell if isinstance(cell, str) else f"{cell.text} {cell.small}".rstrip()
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,101 @@
+"""What a page of the documentation says of a paper is written from the runs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.drawing.blocks import Cell, Table
+from flashcrowd.papers import paper, paper_docs
+from flashcrowd.papers.claim import Claim, Judged
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.verdict import Finding, Verdict
+
+PAGE = """# A paper
+
+<!-- claims of the whole campaign -->
+
+old
+
+<!-- end of claims -->
+
+<!-- claims of quick mode -->
+
+older
+<!-- end of claims -->
+
+Text.
+
+<!-- item figure-1 -->
+
+oldest
+<!-- end of item -->
+"""
+
+JUDGED = [
+    Judged(Claim("a", "1", "It is so.", "level"), Finding(Verdict.REPRODUCED, "1")),
+    Judged(Claim("b", "2", "Or | so.", "level"), Finding(Verdict.NOT_REPRODUCED, "2 [1, 3]")),
+]
+
+
+class Drawn(paper.Paper):
+    @property
+    def figures(self):
+        rows = [["one", Cell("2", "[1, 3]")]]
+        return {"figure-1": lambda evidence: [Table(["a", "b"], rows, "What it shows.")]}
+
+
+def _paper() -> paper.Paper:
+    item = {"id": "figure-1", "title": "Figure 1", "studies": ["latency"]}
+    return Drawn("p", Path(), {"studies": {"latency": {}}, "item": [item]})
+
+
+@pytest.fixture
+def evidence(evidence: Callable[..., Evidence]) -> Evidence:
+    made = evidence({("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 130.0})
+    sessions = [{"finished": f"2026-11-{day}T10:00:00+00:00"} for day in (29, 30)]
+    made["latency"].results.provenance.update(  # type: ignore[attr-defined]
+        version="0.1.0", commit="abcdef0123", sessions=sessions
+    )
+    return made
+
+
+def test_the_places_of_a_campaign_are_written_and_no_other(evidence: Evidence) -> None:
+    text = paper_docs.replaced(PAGE, _paper(), evidence, JUDGED)
+    assert "2026-11-29 to 2026-11-30, flashcrowd 0.1.0 (abcdef01): 12 runs of 1 study.\n" in text
+    assert "| claims | reproduced | not reproduced |\n| --- | --- | --- |\n| 2 | 1 | 1 |\n" in text
+    assert "| Or \\| so. | 2 [1, 3] |\n" in text
+    assert "What it shows.\n\n| a | b |\n| --- | --- |\n| one | 2 [1, 3] |\n" in text
+    assert "older\n" in text
+    assert "old\n" not in text
+    assert "oldest" not in text
+    assert paper_docs.replaced(text, _paper(), evidence, JUDGED) == text
+
+    quick = replace(evidence, quick=True)
+    text = paper_docs.replaced(PAGE, _paper(), quick, JUDGED)
+    assert "older\n" not in text
+    assert "old\n" in text
+    assert "oldest" in text
+    assert "Or" not in text
+
+
+def test_a_page_without_a_place_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    with pytest.raises(paper_docs.NoPlace, match=r"page\.md"):
+        paper_docs.check(page, quick=True)
+    page.write_text("<!-- claims of quick mode -->\n\nold\n<!-- end of claims -->\n")
+    paper_docs.check(page, quick=True)
+    with pytest.raises(paper_docs.NoPlace, match="claims of the whole campaign"):
+        paper_docs.check(page, quick=False)
+
+
+@pytest.mark.parametrize("name", paper.names())
+def test_pages_of_papers_have_their_places(name: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / f"{name}.md"
+    for quick in (False, True):
+        paper_docs.check(page, quick=quick)
+    known = {item.id for item in paper.load(name).items}
+    assert {match["item"] for match in paper_docs._PLACE.finditer(page.read_text())} - {
+        None
+    } <= known
