@@ -31,6 +31,7 @@ STUDIES = HOME / "studies"
 _SENTENCES = {
     "linux-2.6": "A Linux of about 2010: FACK, rate halving, 3 segments at first, CUBIC.",
     "linux-6": "A Linux of today: SACK, RACK-TLP, proportional rate reduction, CUBIC.",
+    "freebsd-4": "FreeBSD 4.5: NewReno without SACK, windows of 64 KiB, timeouts of at least 1 s.",
     "windows-xp": "Windows XP: 12 segments of window that nothing tunes, NewReno.",
     "ns2-tcp": "Full TCP of the simulator ns-2: NewReno, no SACK, a window of 20 segments.",
     "ns2-ledbat": "ns2-tcp with LEDBAT as testa2011 simulated it: a target of 25 ms.",

@@ -14,7 +14,7 @@ pub fn named(name: &str) -> Option<Config> {
 
 /// All profiles.
 pub fn all() -> Vec<Config> {
-    vec![linux_2_6(), linux_6(), windows_xp(), ns2_tcp(), ns2_ledbat()]
+    vec![linux_2_6(), linux_6(), freebsd_4(), windows_xp(), ns2_tcp(), ns2_ledbat()]
 }
 
 /// A Linux of about 2010, as on the testbeds of the papers (2.6.29 to 2.6.38).
@@ -92,6 +92,45 @@ pub fn linux_6() -> Config {
         tso_defer: true,
         syn_retries: 6,
         ..linux_2_6()
+    }
+}
+
+/// FreeBSD 4.5 of January 2002, the server and the clients of circus2004.
+///
+/// NewReno without SACK (SACK came with 5.3) and without limited transmit (4.8), windows that grow per
+/// acknowledgement, one segment at first (`slowstart_flightsize` 1), 32 and 64 KiB of buffers that nothing tunes
+/// (release notes of 4.5: `sendspace`, `recvspace`). Timers of 4.x are callouts, not the slow and fast ticks of
+/// 4.4BSD: an acknowledgement waits 100 ms, a timeout is 3 s at first and 1 to 64 s later, and a segment is resent 12
+/// times (`tcp_timer.h` as the Netsem model of FreeBSD 4.6 has it: `TCPTV_DELACK`, `TCPTV_RTOBASE`, `TCPTV_MIN`,
+/// `TCPTV_REXMTMAX`, `TCP_MAXRXTSHIFT`). A connection attempt ends after 75 s (`TCPTV_KEEP_INIT`): 4 repeats here.
+pub fn freebsd_4() -> Config {
+    Config {
+        name: "freebsd-4".into(),
+        timestamps: true,
+        window_scaling: true,
+        sack: false,
+        limited_transmit: false,
+        initial_window_segments: 1,
+        min_rto_ns: Span::from_secs(1),
+        max_rto_ns: Span::from_secs(64),
+        delayed_ack: DelayedAck {
+            segments: 2,
+            min_ns: Span::from_millis(100),
+            max_ns: Span::from_millis(100),
+            quick_acks: 0,
+            on_read: false,
+        },
+        receive_window: ReceiveWindow {
+            initial_bytes: 65_536,
+            buffer_bytes: 65_536,
+            max_bytes: 65_536,
+            autotune: false,
+        },
+        send_buffer: SendBuffer { initial_bytes: 32_768, max_bytes: 32_768, autotune: false },
+        syn_retries: 4,
+        data_retries: 12,
+        time_wait_ns: Span::from_secs(60),
+        ..windows_xp()
     }
 }
 
@@ -252,6 +291,7 @@ mod tests {
         }
         assert_eq!(named("linux-1.2"), None);
         assert_eq!(linux_6().segment_bytes(), 1448);
+        assert_eq!(freebsd_4().segment_bytes(), 1448);
         assert_eq!(windows_xp().segment_bytes(), 1460);
     }
 }

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 const RTT: Span = Span::from_millis(100);
 
-/// A SYN goes out again after 1, 3, 7 s (Linux 6) or 3, 9 s (Windows XP), and then the call fails.
+/// A SYN goes out again after 1, 3, 7 s (Linux 6) or 3, 9 s (FreeBSD 4, Windows XP), and then the call fails.
 #[test]
 fn a_syn_is_repeated_with_back_off() {
     for (config, expected) in [
         (profiles::linux_6(), vec![0, 1, 3, 7, 15, 31, 63]),
+        (profiles::freebsd_4(), vec![0, 3, 9, 21, 45]),
         (profiles::windows_xp(), vec![0, 3, 9]),
     ] {
         let config = Arc::new(config);
@@ -299,8 +300,9 @@ fn a_closed_window_is_probed() {
     assert_eq!(pair.end(1).readable(), 17_520 - 8001 + 5 * 1460);
 }
 
-/// The window of Windows XP limits throughput to 17520 bytes per round trip, and Linux tunes
-/// itself beyond its first buffer.
+/// The window of Windows XP limits throughput to 17520 bytes per round trip, the send buffer of FreeBSD 4 to
+/// 32 KiB or, if an application asks for more, its receiver's window to 64 KiB, and Linux tunes itself beyond
+/// its first buffer.
 #[test]
 fn windows_limit_or_grow() {
     let rate = |config: &flashcrowd_transport::tcp::Config| {
@@ -313,6 +315,13 @@ fn windows_limit_or_grow() {
     };
     let xp = rate(&profiles::windows_xp());
     assert!((xp / (17_520.0 / 0.2) - 1.0).abs() < 0.02, "{xp}");
+    let mut freebsd = profiles::freebsd_4();
+    let sent = rate(&freebsd);
+    assert!((sent / (32_768.0 / 0.2) - 1.0).abs() < 0.05, "{sent}");
+    freebsd.send_buffer.max_bytes = 1 << 20;
+    freebsd.send_buffer.initial_bytes = 1 << 20;
+    let received = rate(&freebsd);
+    assert!((received / (65_536.0 / 0.2) - 1.0).abs() < 0.05, "{received}");
     let linux = rate(&profiles::linux_6());
     assert!(linux > 0.9 * 3_932_160.0 / 0.2, "{linux}");
     let mut fixed = profiles::linux_6();
