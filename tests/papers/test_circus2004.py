@@ -56,6 +56,25 @@ def test_every_study_is_sound(name: str, quick: bool) -> None:
     assert campaign.prepared(CIRCUS, name, quick=quick).points()
 
 
+def _recovering(rows: list[dict[str, Any]], state: str = "recovery") -> dict[str, pa.Table]:
+    """A window of ten segments that one loss halves, and that grows by half a segment a round."""
+    changes = [(0.0, "congestion_avoidance", None), (1.0, state, None)]
+    changes += [(1.5, None, 5), (2.0, "congestion_avoidance", None)]
+    grown = [(2.0 + 0.2 * each, None, 5 + each) for each in range(6)]
+    events = [
+        {
+            "run": row["run"], "connection": 0, "t_s": at,
+            "event": "congestion_state_updated" if new else "metrics_updated", "new": new,
+            "congestion_window": window and window * 1448, "smoothed_rtt_s": window and 0.1,
+        }
+        for row in rows
+        for at, new, window in [changes[0], (0.5, None, 10), *changes[1:], *grown]
+    ]  # fmt: skip
+    transfers = [{"run": row["run"], "goodput_bps": 44.736e6 / 2 * 1448 / 1500} for row in rows]
+    made = {"runs": rows, "connection_events": events, "transfers": transfers}
+    return {key: pa.Table.from_pylist(each) for key, each in made.items()}
+
+
 def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
     """A study before it is run: its points, a run each."""
     study = campaign.prepared(CIRCUS, name, quick=quick, real=real)
@@ -71,6 +90,8 @@ def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
                 "outcome": "completed", "reason": "", "end_s": 1.0,
             }
         )  # fmt: skip
+    if "origin" not in study.resolved()["workloads"]:
+        return StudyEvidence(name, Tables(_recovering(rows), study.resolved()))
     populations = study.resolved()["workloads"]["origin"]["populations"]
     origins = [
         {
@@ -94,6 +115,8 @@ def _selections(given: Mapping[str, Any], study: str = "") -> Iterator[tuple[str
     study = given.get("study", study)
     if "where" in given:
         yield study, given["where"]
+        for key in ("against", "part"):
+            yield study, given.get(key, {})
     for part in (given.get("than"), *given.get("beside", ())):
         if part:
             yield from _selections(part, study)
@@ -133,6 +156,7 @@ def test_points_are_called_as_the_paper_calls_them() -> None:
     }
     assert "T1, load 40 %, in order" in said
     assert "load 30 %, RTT 75 ms, loss 0.1 %, circus" in said
+    assert "RTT 75 ms, loss 10 %" in said
     assert "1024 MB, relevance" in said
     assert "16 files, attach" in said
     assert (
@@ -147,6 +171,8 @@ def test_points_are_called_as_the_paper_calls_them() -> None:
 def test_a_scaled_study_has_the_paper_s_proportions() -> None:
     for name in CIRCUS.studies:
         study = campaign.prepared(CIRCUS, name, quick=False)
+        if name == "recovery":
+            continue  # one connection, without a server's disk
         origin = study.resolved()["workloads"]["origin"]
         scale = words.scale_of(origin["disk"]["positioning"]["time"])
         assert scale == (16 if CIRCUS.file(name).stem == "network" else 64)
@@ -283,6 +309,32 @@ FLAT = {"measure": "time", "where": {"policy": "circus"}, "is": "less-than", "bo
 )
 def test_judges_say_yes_and_no(name: str, given: dict[str, Any], expected: Verdict) -> None:
     assert _judge(name, given).verdict is expected
+
+
+RISEN = {
+    "measure": "time", "where": {"load": 40, "policy": "in order"}, "against": {"load": 10},
+    "called": "there:", "is": "less-than", "bound": 0.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "expected"), [(10, YES), (40, NO)])
+def test_a_share_of_an_increase_is_that_which_is_there_already(
+    part: int, expected: Verdict
+) -> None:
+    assert _judge("share", {**RISEN, "part": {"load": part}}).verdict is expected
+
+
+def test_a_connection_s_recovery_is_read_from_its_log() -> None:
+    made = _unrun("recovery", quick=False)
+    found = {
+        name: quantities.measure(made, {"measure": name}).of_run[0]
+        for name in ("timeouts", "growth", "recovery-time", "unused")
+    }
+    assert found == pytest.approx(
+        {"timeouts": 0.0, "growth": 0.5, "recovery-time": 2.0, "unused": 50.0}
+    )
+    late = StudyEvidence("recovery", Tables(_recovering([{"run": 0}], "loss")))
+    assert quantities.measure(late, {"measure": "timeouts"}).of_run == {0: 100.0}
 
 
 def test_times_are_those_of_full_size() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from flashcrowd.drawing.blocks import Block, Table, Text
 from flashcrowd.papers import listing
-from flashcrowd.papers.circus2004 import others
+from flashcrowd.papers.circus2004 import others, recovery
 from flashcrowd.papers.circus2004.quantities import measure
 from flashcrowd.papers.circus2004.words import CIRCUS, POPULATIONS, described, exact, settings
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
@@ -79,13 +79,6 @@ def _listing(study: StudyEvidence, *more: Given) -> Table:
 def _over(*lines: str) -> list[Given]:
     return [{"measure": "time", "over": line} for line in lines]
 
-
-#: What does not vary in the studies of one cause.
-ALONE_AT: Mapping[str, Mapping[str, str]] = {
-    "network": {},
-    "delay-alone": {"rtt": "75 ms"},
-    "loss-alone": {"rtt": "1 ms"},
-}
 
 _SHADED = "shaded: from the smallest to the largest run."
 
@@ -204,24 +197,14 @@ def _network(evidence: Evidence) -> Iterator[Block]:
     yield Text(
         "T1 and T3 clients before one server. The paper says that 10 % of the packets were lost. "
         "With so many lost, TCP over 75 ms takes hours for a download; the ten-fold time that the "
-        "paper gives is what 0.1 % make. Both are simulated."
+        "paper gives is near what 0.1 % make. Both are simulated."
     )
+    numbers = [measure(study, given) for given in of.values()]
     cases: dict[int, list[columns.Row]] = {}
-    for name in ("network", "delay-alone", "loss-alone"):
-        if name not in evidence.studies:
-            continue
-        run = evidence[name]
-        numbers = [measure(run, given) for given in of.values()]
-        for point in run.points.points:
-            at = settings(run, point)
-            said = {**ALONE_AT[name], **at}
-            lost = "no loss" if said["loss"] == "none" else f"{said['loss']} lost"
-            row = [
-                f"{said['rtt']}, {lost}",
-                said["policy"],
-                *(one.at(point) for one in numbers),
-            ]
-            cases.setdefault(at["load"], []).append(row)
+    for point in study.points.points:
+        at = settings(study, point)
+        row = [_path(at), at["policy"], *(one.at(point) for one in numbers)]
+        cases.setdefault(at["load"], []).append(row)
     for load, rows in sorted(cases.items()):
         yield columns.table(
             ["round-trip time, loss", "policy", *of],
@@ -230,6 +213,25 @@ def _network(evidence: Evidence) -> Iterator[Block]:
             "intervals, times at full size.",
             frozenset({0, 1}),
         )
+    if "recovery" in evidence.studies:
+        alone = evidence["recovery"]
+        numbers = [measure(alone, {"measure": name}) for name in recovery.MEASURES]
+        rows = [
+            [_path(settings(alone, point)), *(one.at(point) for one in numbers)]
+            for point in alone.points.points
+        ]
+        yield columns.table(
+            ["round-trip time, loss", *(f"{one.name} ({one.unit})" for one in numbers)],
+            rows,
+            "How one T3 connection recovers from losses, alone and without a disk. Means over "
+            f"{alone.points.count()} with 95 % intervals.",
+            frozenset({0}),
+        )
+
+
+def _path(at: Mapping[str, str]) -> str:
+    """Round-trip time and loss in words."""
+    return f"{at['rtt']}, " + ("no loss" if at["loss"] == "none" else f"{at['loss']} lost")
 
 
 def _loads(study: StudyEvidence) -> list[int]:

@@ -4,6 +4,7 @@
 (``{ line = "T3", load = 40, policy = "circus" }``), see :mod:`.words`. Here also
 
 spread    the measure's range over the points of `where`, over its mean there, run by run
+share     which part of its increase from `against` to `where` is there at `part` already
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd.papers import cases
-from flashcrowd.papers.cases import NOTHING
+from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.circus2004.quantities import measure
 from flashcrowd.papers.circus2004.words import described, exact
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import estimate
@@ -44,11 +45,39 @@ def spread(evidence: Evidence, given: Given) -> Finding:
     return Finding(COMPARISONS[given["is"]](found, given["bound"]), text, found.n)
 
 
+def share(evidence: Evidence, given: Given) -> Finding:
+    """Which part of the increase from `against` to `where` is there at `part` already.
+
+    `against` and `part` replace settings of the points of `where`. Parameters: `is` and `bound`.
+    """
+    study = evidence[given["study"]]
+    of = measure(study, given)
+    found: list[Case] = []
+    for point in study.select(cases.given_where(given)):
+        base, part = (study.partner(point, given[key]) for key in ("against", "part"))
+        if base is None or part is None:
+            continue
+        whole, some, none = (of.by_seed(it) for it in (point, part, base))
+        shares = [
+            (some[seed] - none[seed]) / (value - none[seed])
+            for seed, value in whole.items()
+            if seed in some and seed in none and value != none[seed]
+        ]
+        if shares:
+            found.append(Case(described(study, point), estimate(shares)))
+    return conclude(
+        found,
+        lambda one: COMPARISONS[given["is"]](one, given["bound"]),
+        furthest(given["is"]),
+        lambda one: f"{given['called']} {wording.with_interval(one.scaled(100), '%')}",
+    )
+
+
 def _written(evidence: Evidence, given: Given, study: str) -> Mapping[str, Any]:
     """`given` with the values that its words mean in its study."""
     study = given.get("study", study)
     found = dict(given)
-    for key in ("where", "against"):
+    for key in ("where", "against", "part"):
         if key in given:
             found[key] = exact(evidence[study], given[key])
     for key in ("than", "literal"):
@@ -67,5 +96,5 @@ def _in_words(judge: Judge) -> Judge:
 
 
 JUDGES: dict[str, Judge] = {
-    name: _in_words(judge) for name, judge in MEASURED.judges(spread=spread).items()
+    name: _in_words(judge) for name, judge in MEASURED.judges(spread=spread, share=share).items()
 }

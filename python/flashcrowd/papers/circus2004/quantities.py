@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from flashcrowd.base.units import Rate, Size
+from flashcrowd.papers.circus2004 import recovery
 from flashcrowd.papers.circus2004.words import LINES, POPULATIONS, exact, scale_of
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.measured import Given, Quantity, named
@@ -138,6 +139,7 @@ MEASURES: Mapping[str, Quantity] = {
     "disk-use": disk_use,
     "time": times,
     "stretch": stretch,
+    **recovery.MEASURES,
 }
 
 #: The measure that `given` names, with its parameters.

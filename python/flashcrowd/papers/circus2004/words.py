@@ -121,12 +121,8 @@ def _paths(study: StudyEvidence) -> dict[str, tuple[str, int, int]]:
         return {name: found[name] for name in ("scale", "policy")}
     if any(path.endswith("files.size") for path in swept):
         found.pop("load", None)  # the load is one, and the gap goes with the size
-    if "block" in found or any(
-        study.points.axes[found[name][1]] is study.points.axes[found["policy"][1]]
-        for name in ("read",)
-        if name in found
-    ):
-        found.pop("read", None)  # goes with the block, or with the policy
+    if "block" in found:
+        found.pop("read", None)  # goes with the block
     return found
 
 
