@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flashcrowd.papers import campaign, paper, reproduce
-from flashcrowd.papers.rao2010 import figures, iplane
+from flashcrowd.papers import campaign, paper, repairs, reproduce
+from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.rao2010 import JUDGES, figures, iplane, quantities
 from flashcrowd.papers.verdict import Verdict
 
 RAO = paper.load("rao2010")
@@ -52,7 +54,7 @@ def test_what_claims_select_is_swept(name: str) -> None:
     wanted: set[str] = set()
     for claim in RAO.claims:
         if claim.given.get("study") == name:
-            for part in ("where", "against", "as_is", "without", "slow", "fast"):
+            for part in ("where", "against", "as_is", "without", "slow", "fast", "rtt", "base"):
                 wanted |= set(claim.given.get(part, {}))
     for setting in wanted:
         matching = [p for p in swept if p == setting or p.endswith(f".{setting}")]
@@ -104,6 +106,125 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do() -> None:
         paper.load("rao2011")
     with pytest.raises(paper.UnknownName, match=r"no item 'figure-1'.*completion"):
         RAO.choose(["figure-1"])
+
+
+# --- judges, on runs whose numbers are known ----------------------------------------------------
+
+
+def _with(evidence: Any, **rows: list[dict[str, Any]]) -> Evidence:
+    """Four runs each at 0 and at 400 ms, with further tables."""
+    made = evidence({("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 100.0}, runs=4)
+    tables = {name: pa.Table.from_pylist(each) for name, each in rows.items()}
+    made["latency"].results.tables.update(tables)
+    made["latency"].results.study["network"] = {"loss": "5 %"}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [(50, Verdict.REPRODUCED), (998, Verdict.NOT_REPRODUCED), (0, Verdict.NOT_REPRODUCED)],
+)
+def test_a_ramp_up_may_be_needed_where_sends_come_both_sooner_and_later(
+    evidence: Any, later: int, expected: Verdict
+) -> None:
+    gaps = [
+        {"run": run, "population": "leechers", "gap_ms": gap, "count": count}
+        for run in range(8)
+        for gap, count in ((10.0, 100 if later == 50 else 2), (30.0, later))
+    ]
+    given = {"study": "latency", "limit_ms": 20, "bound": 10.0}
+    assert JUDGES["gaps-around"](_with(evidence, send_gaps=gaps), given).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("late_s", "expected"), [(2.0, Verdict.REPRODUCED), (20.0, Verdict.NOT_REPRODUCED)]
+)
+def test_curves_are_alike_if_they_are_near_all_the_time(
+    evidence: Any, late_s: float, expected: Verdict
+) -> None:
+    pieces = [
+        {
+            "run": run, "population": "leechers", "leechers": 2, "t_s": at,
+            "mean": min(4.0, max(0.0, (at - (late_s if run >= 4 else 0.0)) / 25)),
+        }
+        for run in range(8)
+        for at in range(0, 125, 5)
+    ]  # fmt: skip
+    made = _with(evidence, pieces=pieces)
+    given = {"study": "latency", "where": {"rtt": "400 ms"}, "against": {"rtt": "0 ms"}}
+    assert JUDGES["curves-alike"](made, {**given, "bound": 0.05}).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("repeats", "expected"), [(50, Verdict.REPRODUCED), (20, Verdict.NOT_REPRODUCED)]
+)
+def test_each_lost_segment_is_sent_again_once(
+    evidence: Any, repeats: int, expected: Verdict
+) -> None:
+    payloads = [{"run": run, "bytes": 1380, "count": 1000} for run in range(8)]
+    made = _with(evidence, payloads=payloads)
+    runs = made["latency"].results.tables["runs"]
+    sent = runs.append_column("retransmitted_packets", pa.array([repeats] * runs.num_rows))
+    made = _with(evidence, payloads=payloads, runs=sent.to_pylist())
+    given = {"study": "latency", "measure": "repeats", "value": 1.0, "tolerance": 0.25}
+    assert JUDGES["near"](made, given).verdict is expected
+
+
+def test_an_idle_seed_and_a_transfer_s_time_are_read_from_their_tables(evidence: Any) -> None:
+    idle = [{"run": run, "population": "seed", "idle_share": run / 10} for run in range(8)]
+    took = [{"run": run, "duration_s": 1.0 + run} for run in range(8)]
+    study = _with(evidence, populations=idle, transfers=took)["latency"]
+    assert quantities.seed_idle(study).of_run[3] == pytest.approx(30.0)
+    assert quantities.transfer_time(study).of_run[3] == pytest.approx(4.0)
+
+
+COSTS = {  # of 1000 ms, by upload limit, with and without the ramp-up
+    "10 KiB/s": {"testbed": 1.2, "no-ramp-up": 1.15},
+    "100 KiB/s": {"testbed": 1.5, "no-ramp-up": 1.1},
+}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        ("10 KiB/s", "100 KiB/s", Verdict.REPRODUCED),
+        ("100 KiB/s", "10 KiB/s", Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_what_a_ramp_up_costs_is_compared_between_limits(
+    evidence: Any, low: str, high: str, expected: Verdict
+) -> None:
+    runs, downloads = [], []
+    for point, (limit, stack, rtt) in enumerate(product(COSTS, COSTS[low], (0, 1000))):
+        for repeat in range(4):
+            time = 100.0 * (COSTS[limit][stack] if rtt else 1.0) * (1 + repeat / 1000)
+            run = {"run": len(runs), "point": point, "repeat": repeat, "seed": repeat}
+            at = {"leechers.upload": limit, "network.stack": stack, "network.rtt": f"{rtt} ms"}
+            runs.append({**run, **at, "outcome": "completed", "reason": "", "end_s": time})
+            downloads.append({"run": run["run"], "duration_s": time, "completed_s": time})
+    latency = evidence({("20 KiB/s", "0 ms"): 100.0}).studies["latency"]
+    rows = [{**latency.results.tables["downloads"].to_pylist()[0], **row} for row in downloads]
+    tables = {"runs": pa.Table.from_pylist(runs), "downloads": pa.Table.from_pylist(rows)}
+    latency.results.tables.update(tables)
+    made = Evidence({"causes": StudyEvidence("causes", latency.results)})
+    given = {
+        "study": "causes", "slow": {"leechers.upload": low}, "fast": {"leechers.upload": high},
+        "rtt": {"rtt": "1000 ms"}, "base": {"rtt": "0 ms"},
+        "with_ramp_up": {"stack": "testbed"}, "without": {"stack": "no-ramp-up"},
+    }  # fmt: skip
+    assert JUDGES["ramp-up-costs-more"](made, given).verdict is expected
+
+
+def test_a_repair_ends_with_the_old_window_or_with_the_next_repair() -> None:
+    log = repairs.Log(
+        at=np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]),
+        state=np.array(["slow_start", "", "loss", "slow_start", "", "recovery", "", "open", ""]),
+        window=np.array([np.nan, 10.0, np.nan, 1.0, 4.0, np.nan, 2.0, 3.0, 4.0]),
+        round_trip=np.full(9, 0.1),
+    )
+    first, second = repairs.repairs(log)
+    assert first == repairs.Repair("loss", 10.0, 1.0, 3.0, regained=False)
+    assert second == repairs.Repair("recovery", 4.0, 3.0, 3.0, regained=True)
 
 
 TINY = {"network.groups.leechers.hosts": 6, "workloads.torrent.size": "1 MiB"}

@@ -203,7 +203,8 @@ def _couplings(evidence: Evidence) -> Iterator[Block]:
     )
     yield change_grid(study, rows="client", columns="RTT", against={"rtt": "0 ms"})
     abrupt = quantities.abrupt(study)
-    yield level_grid(study, [abrupt, quantities.median_gap(study)], study.points.points)
+    idle, gap = quantities.seed_idle(study), quantities.median_gap(study)
+    yield level_grid(study, [abrupt, idle, gap], study.points.points)
 
 
 def _systems(evidence: Evidence) -> Iterator[Block]:
@@ -237,6 +238,31 @@ def _loss(evidence: Evidence) -> Iterator[Block]:
     )  # fmt: skip
 
 
+def _windows(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["windows"]
+    measures = [quantities.window_after(study), quantities.window_regained(study)]
+    yield level_grid(study, measures, study.points.points)
+
+
+def _utp(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["utp"]
+    none = {"rtt": "0 ms", "loss": "0 %"}
+    for transport, words in (("inherit", "over TCP"), ("libutp", "over libutp")):
+        yield change_grid(
+            study, rows="RTT / loss", columns="upload limit", against=none,
+            where={"leechers.transport": transport}, what=words,
+        )  # fmt: skip
+    alone = evidence["ramp-up"]
+    yield level_grid(alone, [quantities.transfer_time(alone)], alone.points.points)
+
+
+def _busy(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["busy"]
+    yield change_grid(study, rows="client", columns="RTT", against={"rtt": "0 ms"})
+    measures = [quantities.largest_payload(study), quantities.payload_above(study)]
+    yield level_grid(study, measures, study.points.points)
+
+
 def _internet(evidence: Evidence) -> Iterator[Block]:
     study = evidence["internet"]
     yield Text(
@@ -263,5 +289,8 @@ FIGURES: dict[str, Draw] = {
     "couplings": _couplings,
     "systems": _systems,
     "loss": _loss,
+    "windows": _windows,
+    "utp": _utp,
     "internet": _internet,
+    "busy": _busy,
 }

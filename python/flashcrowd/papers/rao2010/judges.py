@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping
 from itertools import combinations, pairwise
 from typing import Any
 
-from flashcrowd.papers import cases, verdict
+from flashcrowd.papers import cases, effects, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.measured import minus
 from flashcrowd.papers.rao2010 import iplane, quantities
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
-from flashcrowd.report.statistics import Estimate
+from flashcrowd.report.statistics import Estimate, difference, estimate
 
 #: The per-run number that each judge below speaks of, by the name that claims use.
 MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
@@ -25,12 +26,17 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "largest-payload": quantities.largest_payload,
     "one-write": quantities.payloads_like_writes,
     "rtt-estimate": quantities.rtt_estimate,
-    "retransmitted": quantities.retransmitted,
+    "seed-idle": quantities.seed_idle,
+    "repeats": quantities.repeats,
+    "transfer-time": quantities.transfer_time,
+    "window-after": quantities.window_after,
+    "window-regained": quantities.window_regained,
 }
 
 #: Ways to compare a level with a bound, by the name that claims use.
 COMPARISONS: dict[str, Callable[[Estimate, float], Verdict]] = {
     "more-than": verdict.more_than,
+    "less-than": verdict.less_than,
     "at-most": verdict.at_most,
     "every-run-more-than": verdict.every_run_more_than,
     "every-run-at-most": verdict.every_run_at_most,
@@ -45,11 +51,31 @@ def level(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return _level(study, MEASURES[given["measure"]](study), given, given["is"])
 
 
-def gaps_above(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """More than `bound` per cent of the sends come more than `limit_ms` after the last one."""
+def gaps_around(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """More than `bound` per cent of the sends come more than `limit_ms` after the last one.
+
+    And as many come sooner, or else a longer round-trip time would need no ramp-up either.
+    """
     study = evidence[given["study"]]
     measure = quantities.gaps_above(study, float(given["limit_ms"]))
-    return _level(study, measure, given, "more-than")
+    return conclude(
+        cases.levels(study, measure, cases.given_where(given)),
+        lambda found: verdict.within(minus(found, 50.0), 50.0 - given["bound"]),
+        lambda found: abs(found.mean - 50.0),
+        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
+    )
+
+
+def near(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """At every point `measure` is no further than `tolerance` from `value`."""
+    study = evidence[given["study"]]
+    measure = MEASURES[given["measure"]](study)
+    return conclude(
+        cases.levels(study, measure, cases.given_where(given)),
+        lambda found: verdict.within(minus(found, given["value"]), given["tolerance"]),
+        lambda found: abs(found.mean - given["value"]),
+        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
+    )
 
 
 def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -152,6 +178,55 @@ def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(verdict.more_than(found, 0.0), text, found.n)
 
 
+def curves_alike(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """Over the download, the pieces at a leecher differ from those at `against` by at most `bound`.
+
+    That is the mean over time of the distance of both curves, as a share of the file.
+    """
+    study = evidence[given["study"]]
+    pieces = quantities.piece_count(study)
+    lines = quantities.progress(study, pieces)
+    found = []
+    for point in study.select(cases.given_where(given)):
+        base = study.partner(point, given["against"])
+        bases = {run.seed: lines.get(run.run) for run in base.good_runs} if base else {}
+        distances = [
+            quantities.distance(lines[run.run], other) / pieces
+            for run in point.good_runs
+            if run.run in lines and (other := bases.get(run.seed)) is not None
+        ]
+        if distances:
+            found.append(Case(point.label, estimate(distances)))
+    return conclude(
+        found,
+        lambda one: verdict.at_most(one, given["bound"]),
+        lambda one: one.mean,
+        lambda one: f"curves {wording.with_interval(one.scaled(100), '% of the file')} apart",
+    )
+
+
+def ramp_up_costs_more(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """What the ramp-up explains of a round-trip time's cost is larger at `fast` than at `slow`.
+
+    Parameters: `fast` and `slow`, settings of the upload limit; `rtt` and `base`, those of the
+    round-trip time; `with_ramp_up` and `without`, those of the variants.
+    """
+    study = evidence[given["study"]]
+
+    def explained(limit: Mapping[str, Any]) -> effects.Effect:
+        about = {"where": limit, "slow": given["rtt"], "fast": given["base"]}
+        both = [effects.effect(study, about, given[it]) for it in ("with_ramp_up", "without")]
+        return {seed: value - both[1][seed] for seed, value in both[0].items() if seed in both[1]}
+
+    slow, fast = explained(given["slow"]), explained(given["fast"])
+    more = difference(fast, slow) if slow and fast else None
+    low, high = (difference(it, dict.fromkeys(it, 0.0)) for it in (slow, fast))
+    if more is None or low is None or high is None:
+        return NOTHING
+    text = f"{wording.per_cent(high)} at the high limit; {wording.per_cent(low)} at the low one"
+    return Finding(verdict.more_than(more, 0.0), text, more.n)
+
+
 def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """A measurement by others; our distribution, at least, must agree with it."""
     del evidence
@@ -167,7 +242,7 @@ def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
 def _level(
     study: StudyEvidence, measure: Measure, given: Mapping[str, Any], comparison: str
 ) -> Finding:
-    upwards = comparison.endswith("at-most")
+    upwards = comparison.endswith("at-most") or comparison == "less-than"
     return conclude(
         cases.levels(study, measure, cases.given_where(given)),
         lambda found: COMPARISONS[comparison](found, given["bound"]),
@@ -186,7 +261,10 @@ def _rtt(study: StudyEvidence, point: Point) -> str:
 
 JUDGES: dict[str, Judge] = {
     "level": level,
-    "gaps-above": gaps_above,
+    "gaps-around": gaps_around,
+    "near": near,
+    "curves-alike": curves_alike,
+    "ramp-up-costs-more": ramp_up_costs_more,
     "rises": rises,
     "estimate-flat": estimate_flat,
     "gaps-ordered": gaps_ordered,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flashcrowd.base.units import Share
+from flashcrowd.papers import repairs as losses
 from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.papers.repairs import Repair
 from flashcrowd.report import source
 from flashcrowd.report.measures import Measure
 
@@ -145,18 +148,66 @@ def rtt_estimate(study: StudyEvidence) -> Measure:
     return Measure("TCP's RTT estimate", "ms", found, note)
 
 
-def retransmitted(study: StudyEvidence) -> Measure:
-    """Packets sent again, of a thousand sent."""
+def seed_idle(study: StudyEvidence) -> Measure:
+    """Share of the time in which the initial seed was needed and had nothing to upload."""
+    rows = source.where(study.rows("populations"), "population", "seed")
+    runs, idle = source.integers(rows, "run"), 100 * source.numbers(rows, "idle_share")
+    found = {int(r): float(i) for r, i in zip(runs, idle, strict=True) if not np.isnan(i)}
+    note = "No request waited at the initial seed, and all that it had sent was acknowledged."
+    return Measure("idle time of the seed", "%", found, note, most=100.0)
+
+
+def repeats(study: StudyEvidence) -> Measure:
+    """Packets sent again for each segment with payload that was lost."""
     rows = study.results.tables["runs"]
-    runs = source.integers(rows, "run")
-    again, sent = (
-        source.numbers(rows, "retransmitted_packets"),
-        source.numbers(rows, "packets_sent"),
+    runs, again = source.integers(rows, "run"), source.numbers(rows, "retransmitted_packets")
+    rates = {run: Share(str(rate)).value for run, rate in study.of_runs("network.loss").items()}
+    sent: dict[int, float] = {}
+    for run, _, counts in _grouped(study.rows("payloads"), "bytes"):
+        sent[run] = float(counts.sum())
+    found = {
+        int(run): float(number) / (rates[run] * sent[run])
+        for run, number in zip(runs, again, strict=True)
+        if run in sent and rates[run]
+    }
+    note = (
+        "Of the segments with payload, the share that the study's loss rate takes counts as lost."
     )
-    found = {int(r): 1000 * float(a / s) for r, a, s in zip(runs, again, sent, strict=True) if s}
-    return Measure(
-        "packets sent again", "in 1000", found, "Acknowledgements count as sent.", most=1e3
-    )
+    return Measure("packets sent again per lost segment", "", found, note)
+
+
+def window_after(study: StudyEvidence) -> Measure:
+    """The seed's window at the end of a repair, in per cent of that before the loss."""
+    found: dict[int, list[float]] = {}
+    for run, repair in _repairs(study):
+        if repair.before > 0 and not np.isnan(repair.after):
+            found.setdefault(run, []).append(100 * repair.after / repair.before)
+    means = {run: float(np.mean(values)) for run, values in found.items()}
+    return Measure("window after a repair", "%", means, "Of the window before the loss, mean.")
+
+
+def window_regained(study: StudyEvidence) -> Measure:
+    """Share of the repairs after which the window grew back before the next one, in per cent."""
+    found: dict[int, list[bool]] = {}
+    for run, repair in _repairs(study):
+        found.setdefault(run, []).append(repair.regained)
+    shares = {run: 100 * float(np.mean(values)) for run, values in found.items()}
+    note = "Of the repairs that another one followed, or the old window."
+    return Measure("windows that grow back", "%", shares, note, most=100.0)
+
+
+def _repairs(study: StudyEvidence) -> Iterator[tuple[int, Repair]]:
+    for run, log in losses.logs(study):
+        for repair in losses.repairs(log):
+            yield run, repair
+
+
+def transfer_time(study: StudyEvidence) -> Measure:
+    """How long the transfer of a run took, in seconds."""
+    rows = study.rows("transfers")
+    runs, took = source.integers(rows, "run"), source.numbers(rows, "duration_s")
+    found = {int(r): float(t) for r, t in zip(runs, took, strict=True) if not np.isnan(t)}
+    return Measure("time of a transfer", "s", found, "From the first packet to the last byte.")
 
 
 @dataclass(frozen=True)
@@ -185,6 +236,14 @@ def progress(study: StudyEvidence, pieces: int) -> dict[int, Progress]:
         held = (mean[mine] * count[mine] + pieces * done) / crowd
         found[int(run)] = Progress(t_s[mine], held)
     return found
+
+
+def distance(one: Progress, other: Progress) -> float:
+    """Mean distance of two curves, until both runs are over."""
+    end_s = max(float(one.t_s[-1]), float(other.t_s[-1]))
+    grid = np.linspace(0.0, end_s, 500)
+    held = [np.interp(grid, line.t_s, line.pieces) for line in (one, other)]
+    return float(np.mean(np.abs(held[0] - held[1])))
 
 
 def pieces_at(study: StudyEvidence, pieces: int, t_s: float) -> Measure:
