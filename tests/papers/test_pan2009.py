@@ -55,10 +55,10 @@ def _conditions(given: Mapping[str, Any], study: str) -> Iterator[tuple[str, str
     study = given.get("study", study)
     for key in ("where", "against", "lower", "higher", "idle", "other"):
         yield from ((study, name, value) for name, value in given.get(key, {}).items())
-    for key in ("than", "literal"):
-        if key in given:
-            yield from _conditions(given[key], study)
-    for part in given.get("beside", ()):
+    literal = given.get("literal", ())
+    readings = [literal] if isinstance(literal, Mapping) else literal
+    than = [given["than"]] if "than" in given else []
+    for part in (*than, *readings, *given.get("beside", ())):
         yield from _conditions(part, study)
 
 
@@ -171,6 +171,18 @@ SPREAD = {**USE, "called": "range", "where": FREE, "against": {"upload": "0 B/s"
 )
 def test_judges_say_yes_and_no(name: str, given: dict[str, Any], expected: Verdict) -> None:
     assert _judge(name, given).verdict is expected
+
+
+def test_other_readings_are_named_with_their_verdicts() -> None:
+    lost = {**FALL, "is": "less-than", "bound": -0.4}
+    less = {"says": "At 70 %", "bound": -0.7}
+    (one, two) = (_judge("change", {**lost, "literal": it}) for it in (less, [less, {"bound": 0}]))
+    assert one.verdict is two.verdict is YES
+    assert one.why.startswith("At 70 %: downlink utilisation")
+    assert one.why.endswith("(not reproduced).")
+    assert two.why.startswith(one.why)
+    assert two.why.endswith("(reproduced).")
+    assert "Holds in 2 of 3 cases." in _judge("change", {**lost, "bound": -0.7}).why
 
 
 def test_pings_are_weighed_against_those_without_uploads() -> None:

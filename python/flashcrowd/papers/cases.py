@@ -87,10 +87,11 @@ def conclude(
 def _exceptions(
     cases: Sequence[Case], verdicts: Sequence[Verdict], words: Callable[[Estimate], str]
 ) -> str:
-    """The cases that broke the sentence, or left it open, by name."""
-    if len(cases) < 2:
+    """In how many cases the sentence holds, and those that broke it or left it open by name."""
+    held = sum(one is Verdict.REPRODUCED for one in verdicts)
+    if held == len(cases) or len(cases) < 2:
         return ""
-    parts = []
+    parts = [f"Holds in {held} of {len(cases)} cases."]
     for verdict_, what in ((Verdict.NOT_REPRODUCED, "Broken"), (Verdict.OPEN, "Open")):
         found = [c for c, v in zip(cases, verdicts, strict=True) if v is verdict_]
         if found:

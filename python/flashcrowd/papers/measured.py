@@ -5,7 +5,8 @@ studies; :class:`Measured` makes judges of them. Every judge reads from `given`:
 (points), `measure` with its own parameters, and
 
 literal   what to replace in `given` for the constants that stand in the paper's text, or for those
-          that it `says`; the finding is that of the others, and names this one beside it
+          that it `says`; the finding is that of the others, and names this one beside it; or a
+          list of such readings
 beside    further numbers to print, each `given` with some parts replaced and `says` in words
 """
 
@@ -183,9 +184,10 @@ class Measured:
 
         def judged(evidence: Evidence, given: Given) -> Finding:
             finding = judge(evidence, given)
-            if "literal" in given:
-                other = judge(evidence, {**given, **given["literal"]})
-                says = given["literal"].get("says", "With the constants of the text")
+            literal = given.get("literal", ())
+            for reading in (literal,) if isinstance(literal, Mapping) else literal:
+                other = judge(evidence, {**given, **reading})
+                says = reading.get("says", "With the constants of the text")
                 finding = finding.because(f"{says}: {other.measured} ({other.verdict.value}).")
             for more in given.get("beside", ()):
                 finding = finding.because(self._beside(evidence, {**given, **more}))

@@ -42,20 +42,24 @@ CONTROLLED: Mapping[str, Where] = {
     "no limit": {"upload_control": "unlimited"},
     "Auto-Speed until 3.0.3": {"upload_control": "auto-speed-v1"},
     "Auto-Speed since 3.0.4": {"upload_control": "auto-speed-v2"},
-    "AIMD": {"upload_control": "adaptive-drc-aimd"},
-    "MIMD": {"upload_control": "adaptive-drc-mimd"},
+    "AIMD": {"upload_control": {"name": "adaptive-drc-aimd", "probe_period": "5 s"}},
+    "MIMD": {"upload_control": {"name": "adaptive-drc-mimd", "probe_period": "5 s"}},
     "autolimit": {"upload_control": "autolimit"},
 }
 
 #: Other readings of what the paper leaves open about its rules.
 READINGS: Mapping[str, Where] = {
     "AIMD": CONTROLLED["AIMD"],
-    "a ping every 5 s": {"upload_control": {"name": "adaptive-drc-aimd", "probe_period": "5 s"}},
-    "+ 1 kbit/s": {"upload_control": {"name": "adaptive-drc-aimd", "step": "1 kbit/s"}},
-    "MIMD": CONTROLLED["MIMD"],
-    "MIMD, a ping every 5 s": {
-        "upload_control": {"name": "adaptive-drc-mimd", "probe_period": "5 s"}
+    "a ping every second": {"upload_control": "adaptive-drc-aimd"},
+    "+ 1 kbit/s": {
+        "upload_control": {
+            "name": "adaptive-drc-aimd",
+            "probe_period": "5 s",
+            "step": "1 kbit/s",
+        }
     },
+    "MIMD": CONTROLLED["MIMD"],
+    "MIMD, a ping every second": {"upload_control": "adaptive-drc-mimd"},
 }
 
 
@@ -205,6 +209,14 @@ def _causes(evidence: Evidence) -> Iterator[Block]:
     )  # fmt: skip
 
 
+def _transports(evidence: Evidence) -> Iterator[Block]:
+    yield Text(
+        "LEDBAT reacts to the delay of the way forth only, which the receiver measures. BBR "
+        "goes by the bandwidth and the shortest round trip. Reno has a window as large as theirs."
+    )
+    yield _listing(evidence["transports"], [{**DOWN, **SETTLED}], folded=False)
+
+
 def _no_limit(evidence: Evidence) -> Iterator[Block]:
     study = evidence["no-limit"]
     yield _lines(
@@ -229,8 +241,8 @@ def _controlled(evidence: Evidence) -> Iterator[Block]:
     if len(readings) > 2:
         yield Text(
             "The paper gives neither how often it pings nor the unit of “+ 1”. Above, a ping goes "
-            "out every second, and 1 is 1 KiB/s, the unit of the client's own limits; beside other "
-            "readings, of which 5 s is how often Azureus itself pings:"
+            "out every 5 s, as often as Azureus itself pings, and 1 is 1 KiB/s, the unit of the "
+            "client's own limits; beside other readings:"
         )
         yield _lines(
             study, readings, "readings",
@@ -314,6 +326,7 @@ FIGURES: Mapping[str, Draw] = {
     "figures-2-3": _ramp,
     "figure-4": _rtts,
     "causes": _causes,
+    "transports": _transports,
     "no-limit": _no_limit,
     "figures-5-6": _controlled,
     "survives": survives.draw,

@@ -84,7 +84,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
     every = sum(all(_holds(one) for one in row) for _, row in found)
     yield Text(
         "The line of Figures 2 to 4 with each window of Windows XP, one to five external peers, an "
-        "RTT of 40 or 200 ms, four buffers, and both ways to hand out the upload: "
+        "RTT of 2 or 200 ms, four buffers, and both ways to hand out the upload: "
         f"{wording.count(len(found), 'setting')}. In {every} of them every sentence of the table "
         "holds."
     )
@@ -141,7 +141,7 @@ def _holds(finding: Finding) -> bool:
 
 def _word(path: str, value: object) -> str:
     if path == "network.stack":
-        return "17520 B" if value == "xp" else "65535 B"
+        return "65535 B" if value == "xp" else "17520 B"
     if path == "profile":
         return LIMITERS[str(value)]
     return str(value)

@@ -31,13 +31,13 @@ CASES = {
     "5 packets": "no room for a queue",
     "fq-codel": "acknowledgements overtake",
     "home-scaling": "a window that is large enough",
-    "506 ms": "an RTT of 506 ms by itself",
+    "526 ms": "an RTT of 526 ms by itself",
 }
 
 #: Stacks, by what is special about them.
 STACKS = {
-    "xp": "window 17520 B",
-    "xp-64": "window 65535 B",
+    "xp": "window 65535 B",
+    "xp-17": "window 17520 B",
     "xp-each": "every segment acknowledged",
 }
 
