@@ -196,6 +196,8 @@ flashcrowd_base::settings! {
         pub lower_packets: u32,
         /// ... or the window holds fewer than this many.
         pub lower_window_packets: u32,
+        /// A loss that reduces the window begins the ladder again, at its first step.
+        pub restart_on_loss: bool,
     }
 
     /// How losses are found before the timer finds them.

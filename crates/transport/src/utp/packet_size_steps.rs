@@ -16,6 +16,15 @@ impl PacketSizeSteps {
         PacketSizeSteps { at: 0, since: now, sent: 0 }
     }
 
+    /// The window was reduced for a loss. Whether the size is another one from now on.
+    pub(super) fn on_reduction(&mut self, ladder: &Ladder, now: Time) -> bool {
+        let restarts = ladder.restart_on_loss && self.at > 0;
+        if restarts {
+            *self = PacketSizeSteps::new(now);
+        }
+        restarts
+    }
+
     /// Payload of a packet, where the path takes `max`.
     #[inline]
     pub(super) fn packet_bytes(&self, ladder: &Ladder, max: u32) -> u32 {
@@ -93,6 +102,22 @@ mod tests {
         let up = [(10, 300), (20, 600), (30, 1200), (40, 1382)];
         let down = [(60, 1200), (70, 600), (80, 300), (90, 150)];
         assert_eq!(sizes, [up, down].concat());
+    }
+
+    #[test]
+    fn a_loss_begins_the_ladder_again_where_it_says_so() {
+        let PacketSize::Ladder(ladder) = profiles::alpha2().packet_size else { panic!("alpha2") };
+        let now = Time::START + Span::from_secs(35);
+        for restart_on_loss in [false, true] {
+            let ladder = Ladder { restart_on_loss, ..ladder.clone() };
+            let mut steps = PacketSizeSteps { at: 3, ..PacketSizeSteps::new(Time::START) };
+            assert_eq!(steps.on_reduction(&ladder, now), restart_on_loss);
+            assert_eq!(steps.packet_bytes(&ladder, 1382), if restart_on_loss { 150 } else { 1200 });
+            // The first step is held for a whole period, and is begun once.
+            assert!(!steps.on_reduction(&ladder, now));
+            let later = now + Span::from_millis(9_999);
+            assert_eq!(steps.on_sent(&ladder, later, 50_000_000, 60_000, 1382), !restart_on_loss);
+        }
     }
 
     /// Of packets of 300 bytes: up with more than four for each 100 ms and more than five in the window; down with less

@@ -140,6 +140,7 @@ fn doubling(target: Span) -> Ladder {
         raise_window_packets: 5,
         lower_packets: 1,
         lower_window_packets: 3,
+        restart_on_loss: false,
     }
 }
 

@@ -1,4 +1,4 @@
-use super::super::config::{Config, IdleTimer, RttEstimator, TimerRestart};
+use super::super::config::{Config, IdleTimer, PacketSize, RttEstimator, TimerRestart};
 use super::super::packet::{Packet, PacketKind};
 use super::super::sack::Sack;
 use super::super::send_queue::Fate;
@@ -265,7 +265,20 @@ impl Sender {
         let in_flight = self.send_queue.in_flight;
         self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt: self.snd_nxt });
         self.begin_recovery();
-        self.counters.reductions += u32::from(self.controller.window() < window);
+        self.count_reduction(config, now, window);
+    }
+
+    /// A loss was answered; the window was `before`.
+    pub(super) fn count_reduction(&mut self, config: &Config, now: Time, before: u64) {
+        if self.controller.window() >= before {
+            return;
+        }
+        self.counters.reductions += 1;
+        if let PacketSize::Ladder(ladder) = &config.packet_size
+            && self.size_steps.on_reduction(ladder, now)
+        {
+            self.resize(config);
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl Sender {
             let (offset, nxt) = (self.snd_una, self.snd_nxt);
             let loss = Loss { now, window, in_flight: 0, offset, nxt };
             self.controller.on_timeout(&loss, self.retries > 1);
-            self.counters.reductions += u32::from(self.controller.window() < window);
+            self.count_reduction(config, now, window);
             self.recover = self.send_queue.next();
         }
         self.duplicates = 0;
