@@ -58,9 +58,10 @@ def _conditions(given: Mapping[str, Any], study: str) -> Iterator[tuple[str, str
         yield study, name, value
     for key in ("alone", "part"):
         yield from ((study, name, value) for name, value in given.get(key, {}).items())
-    for key in ("than", "literal"):
-        if key in given:
-            yield from _conditions(given[key], study)
+    literal = given.get("literal", ())
+    readings = [literal] if isinstance(literal, Mapping) else literal
+    for part in (*readings, *([given["than"]] if "than" in given else ())):
+        yield from _conditions(part, study)
     for key in ("beside", "cells"):
         for part in given.get(key, ()):
             yield from _conditions(part, study)
@@ -89,6 +90,17 @@ def test_the_published_table_is_whole_and_adds_up() -> None:
         shares = np.array(row["shares"])
         jain = shares.sum() ** 2 / (4 * (shares**2).sum())
         assert jain == pytest.approx(row["jain"], abs=0.03), row
+
+
+@pytest.mark.parametrize("tcp", [3, 2, 1, 0])
+def test_cells_of_single_flows_are_those_of_the_published_table(tcp: int) -> None:
+    row = next(it for it in mixtures.published() if (it["window"], it["tcp"]) == ("linux", tcp))
+    name = f"l-{tcp}-{4 - tcp}" if tcp else "four-ledbat"
+    claim = next(claim for claim in ROSSI.claims if claim.id == name)
+    for kind, shares in (("tcp", row["shares"][:tcp]), ("ledbat", row["shares"][tcp:])):
+        cells = [cell for cell in claim.given["cells"] if cell.get("kind") == kind]
+        assert [cell["published"] for cell in cells] == sorted(shares, reverse=True)
+        assert [cell.get("rank", 1) for cell in cells] == list(range(1, len(shares) + 1))
 
 
 # --- judges, on runs whose numbers are known ----------------------------------------------------
@@ -252,6 +264,8 @@ def test_shares_and_fairness_are_of_the_flows_after_a_minute() -> None:
     assert list(quantities.flows(study, 0)) == ["tcp/0", "ledbat/0", "ledbat/1"]
     assert quantities.share(study, {"kind": "tcp"}).of_run[0] == pytest.approx(0.6)
     assert quantities.share(study, {"kind": "ledbat"}).of_run[0] == pytest.approx(0.2)
+    ranked = [quantities.ranked_share(study, {"kind": "ledbat", "rank": n}) for n in (1, 2, 3)]
+    assert [one.of_run for one in ranked] == [{0: pytest.approx(0.2)}] * 2 + [{}]
     assert quantities.ratio(study, {}).of_run[0] == pytest.approx(1 / 3)
     assert quantities.jain(study, {}).of_run[0] == pytest.approx(100 / (3 * 44))
     assert quantities.jain(study, {"kind": "ledbat"}).of_run[0] == pytest.approx(1.0)
@@ -292,6 +306,6 @@ def test_the_quick_campaign_reproduces_the_paper_s_main_findings(tmp_path: Path)
     found = reproduce("rossi2010", tmp_path, quick=True)
     verdicts = {one.claim.id: one.finding.verdict for one in found.judged}
     assert Verdict.NOT_RUN not in verdicts.values()
-    for claim in ("w-4-0", "starved", "higher-priority", "depends-on-tcp", "forward-yields"):
+    for claim in ("starved", "higher-priority", "depends-on-tcp", "forward-yields"):
         assert verdicts[claim] is Verdict.REPRODUCED, claim
     assert found.page.stat().st_size < 2_500_000

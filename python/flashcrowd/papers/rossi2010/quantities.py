@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flashcrowd.base.units import Rate
 from flashcrowd.papers import curves
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.measured import Given, Quantity, named
@@ -42,9 +43,17 @@ def unevenness(study: StudyEvidence, given: Given) -> Measure:
 
 
 def utilisation(study: StudyEvidence, given: Given) -> Measure:
-    """Goodput as a share of the capacity `mbit`, in per cent."""
+    """Goodput as a share of the capacity `mbit`, in per cent.
+
+    With `capacity` in its place the swept setting of this name is the capacity.
+    """
     found = goodput(study, given)
-    of_run = {run: 100 * rate / float(given["mbit"]) for run, rate in found.of_run.items()}
+    if "capacity" in given:
+        swept = study.of_runs(given["capacity"])
+        mbit = {run: Rate(str(swept[run])).bps / 1e6 for run in found.of_run}
+    else:
+        mbit = dict.fromkeys(found.of_run, float(given["mbit"]))
+    of_run = {run: 100 * rate / mbit[run] for run, rate in found.of_run.items()}
     return Measure("goodput of the capacity", "%", of_run, found.note, most=100.0)
 
 
@@ -111,6 +120,20 @@ def share(study: StudyEvidence, given: Given) -> Measure:
 
     name = "share of a TCP flow" if given["kind"] == "tcp" else "share of a LEDBAT flow"
     return _of_flows(study, name, "", of, "Mean over the flows of that kind, after a minute.", 1.0)
+
+
+def ranked_share(study: StudyEvidence, given: Given) -> Measure:
+    """Share of the flow of one kind that has the largest, second largest, ... (`rank`) of them."""
+    rank = int(given["rank"])
+
+    def of(rates: Mapping[str, float]) -> float | None:
+        mine = [rate for name, rate in rates.items() if _is_tcp(name) == (given["kind"] == "tcp")]
+        total = sum(rates.values())
+        return sorted(mine, reverse=True)[rank - 1] / total if len(mine) >= rank and total else None
+
+    called = "TCP" if given["kind"] == "tcp" else "LEDBAT"
+    name = f"share of the {called} flow in place {rank}"
+    return _of_flows(study, name, "", of, "By goodput, after a minute.", 1.0)
 
 
 def ratio(study: StudyEvidence, given: Given) -> Measure:
@@ -301,6 +324,7 @@ MEASURES: Mapping[str, Quantity] = {
     "ping": ping,
     "ping-peak": ping_peak,
     "share": share,
+    "ranked-share": ranked_share,
     "ratio": ratio,
     "jain": jain,
     "eta": eta,
