@@ -16,9 +16,8 @@ import pytest
 from flashcrowd.drawing.blocks import Table, Text
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, windows
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, waits, windows
 from flashcrowd.papers.testa2011.downloads import completions, kept
-from flashcrowd.papers.testa2011.judges import JUDGES
 from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
 from flashcrowd.papers.verdict import Finding, Verdict
 
@@ -100,7 +99,7 @@ def made(times: Times, *, runs: int = 6, long: float = 20.0, name: str = "popula
 
 def judged(evidence: Evidence, name: str) -> Finding:
     claim = next(claim for claim in TESTA.claims if claim.id == name)
-    return JUDGES[claim.judge](evidence, claim.given)
+    return TESTA.judges[claim.judge](evidence, claim.given)
 
 
 def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
@@ -220,6 +219,52 @@ def test_unchokes_are_those_of_the_halves() -> None:
     assert service.slots(study, "first").of_run == {0: pytest.approx(10 / 20)}
     assert service.slots(study, "second").of_run == {0: pytest.approx(10 / 30)}
     assert service.slots_apart(study).of_run == {0: pytest.approx(2 / 3 - 1)}
+
+
+def _logged(run: int, connection: int, host: str, remote: str, role: str) -> dict[str, Any]:
+    return {
+        "run": run, "connection": connection, "host": host, "remote": remote, "role": role,
+        "opened_s": 1.0,
+    }  # fmt: skip
+
+
+def _event(connection: int, t_s: float, event: str, kind: str, **more: int) -> dict[str, Any]:
+    nothing = {"payload_bytes": 0, "offset": None, "ack": None}
+    about = {"run": 0, "connection": connection, "t_s": t_s, "event": f"packet_{event}"}
+    return {**about, "packet_type": kind, **nothing, **more}
+
+
+def test_requests_and_acknowledgements_are_followed_from_end_to_end() -> None:
+    request = {"payload_bytes": 17, "offset": 40}
+    block = {"payload_bytes": 1460, "offset": 0}
+    events = [
+        _event(0, 1.0, "sent", "data", **request),
+        _event(1, 1.1, "sent", "data", **block),
+        _event(0, 1.2, "received", "data", **block),
+        _event(0, 1.2, "sent", "ack", ack=1460),
+        _event(0, 1.3, "sent", "ack", ack=1460),  # a duplicate: the first one counts
+        _event(1, 1.4, "received", "data", **request),
+        _event(1, 1.5, "sent", "ack", ack=57),  # of a request: no block came to this end
+        _event(1, 1.9, "received", "ack", ack=1460),
+        _event(0, 2.0, "received", "ack", ack=57),
+        _event(1, 2.1, "received", "ack", ack=1460),
+        _event(0, 6.5, "sent", "data", payload_bytes=17, offset=57),  # too late to be seen
+        _event(1, 6.6, "received", "data", payload_bytes=17, offset=57),
+        _event(0, 2.2, "sent", "data", payload_bytes=9, offset=80),  # no request
+        _event(1, 2.3, "received", "data", payload_bytes=9, offset=80),
+    ]
+    ends = [_logged(0, 0, "first-1", "second-1", "client")]
+    ends += [_logged(0, 1, "second-1", "first-1", "server")]
+    ends += [_logged(0, 2, "first-2", "seed-1", "client")]  # the other end is not logged
+    runs = [{"run": 0, "point": 0, "repeat": 0, "seed": 0, "outcome": "stopped", "end_s": 30.0}]
+    made_up = {"connections": ends, "connection_events": events, "runs": runs}
+    tables = {name: pa.Table.from_pylist(rows) for name, rows in made_up.items()}
+    about = {"measures": {"connections": {"from": "0 s", "to": "9 s"}}}
+    study = StudyEvidence("waits", Tables(tables, about))
+    assert waits.transit(study, waits.REQUEST, "first").of_run == {0: pytest.approx(400.0)}
+    assert waits.transit(study, waits.ACKNOWLEDGEMENT, "first").of_run == {0: pytest.approx(700.0)}
+    assert waits.transit(study, waits.REQUEST, "second").of_run == {}
+    assert waits.transits_apart(study, waits.REQUEST).of_run == {}
 
 
 @pytest.mark.parametrize(

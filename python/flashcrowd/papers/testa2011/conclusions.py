@@ -15,7 +15,7 @@ from flashcrowd.papers.testa2011.judges import JUDGES, MEASURES
 from flashcrowd.papers.verdict import Verdict
 
 #: Variations that have not all of the cases of ``populations``.
-UNLIKE = ("service", "unbounded-buffers", "unbounded-service")
+UNLIKE = ("service", "waits", "unbounded-buffers", "unbounded-service")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.testa2011 import quantities, queues, service
+from flashcrowd.papers.testa2011 import quantities, queues, service, waits
 from flashcrowd.papers.testa2011.settings import data, words
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
@@ -27,7 +27,14 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "seeds-a-leecher": quantities.seeds_a_leecher,
     "dropped": quantities.dropped,
     "background-gain": quantities.background_gain,
+    "upload-rate-tcp": lambda study: quantities.upload_rate(study, "first"),
     "slots": service.slots_apart,
+    "request-tcp": lambda study: waits.transit(study, waits.REQUEST, "first"),
+    "request-utp": lambda study: waits.transit(study, waits.REQUEST, "second"),
+    "requests-apart": lambda study: waits.transits_apart(study, waits.REQUEST),
+    "acknowledgement-tcp": lambda study: waits.transit(study, waits.ACKNOWLEDGEMENT, "first"),
+    "acknowledgement-utp": lambda study: waits.transit(study, waits.ACKNOWLEDGEMENT, "second"),
+    "acknowledgements-apart": lambda study: waits.transits_apart(study, waits.ACKNOWLEDGEMENT),
     "served-by-tcp": lambda study: service.rates_apart(study, "first"),
     "served-by-utp": lambda study: service.rates_apart(study, "second"),
     "queue": queues.mean_length,
@@ -36,11 +43,20 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "above-3": lambda study: queues.longer(study, 3),
     "above-100": lambda study: queues.longer(study, 100),
     "above-100-all": lambda study: queues.longer(study, 100, online=False),
+    "above-180": lambda study: queues.longer(study, 180),
     "above-166-tcp": lambda study: queues.longer(study, 166, "first"),
 }
 
 #: Measures that are shares of a difference, and are shown in per cent with a sign.
-_RELATIVE = ("halves", "background-gain", "slots", "served-by-tcp", "served-by-utp")
+_RELATIVE = (
+    "halves",
+    "background-gain",
+    "slots",
+    "served-by-tcp",
+    "served-by-utp",
+    "requests-apart",
+    "acknowledgements-apart",
+)
 
 
 def between(found: Estimate, bounds: tuple[float, float]) -> Verdict:

@@ -94,6 +94,22 @@ def seeds_a_leecher(study: StudyEvidence) -> Measure:
     return Measure("seeds for each leecher", "", found, "Mean over the time that counts.")
 
 
+def upload_rate(study: StudyEvidence, who: str) -> Measure:
+    """What the peers of one half upload while they are online, in kbit/s."""
+    rows = study.results.tables["downloads"]
+    runs, came, left = (source.numbers(rows, name) for name in ("run", "arrived_s", "left_s"))
+    sent, ends = source.numbers(rows, "uploaded_bytes"), _ends(study)
+    until = np.array([ends[int(run)] for run in runs])
+    online = np.where(np.isnan(left), until, left) - came
+    mine = np.array([name.startswith(who) for name in source.strings(rows, "population")])
+    found = {
+        run: 8e-3 * float(sent[those].sum() / online[those].sum())
+        for run, those in by_run(runs.astype(int), mine)
+        if online[those].sum()
+    }
+    return Measure("upload of a peer", "kbit/s", found, "Blocks, over the time online.")
+
+
 def background_goodput(study: StudyEvidence, half: str) -> Measure:
     """What the hosts of one half send beside the swarm, each, in kbit/s."""
     rows = study.results.tables["transfers"]
