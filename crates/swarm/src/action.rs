@@ -1,7 +1,7 @@
 //! What a peer tells its driver to do.
 
 use crate::{ConnId, Message, PeerId};
-use flashcrowd_base::Time;
+use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Why a peer announces itself.
@@ -144,6 +144,8 @@ pub enum Action {
         remote: PeerId,
         /// When the unchoke began.
         started: Time,
+        /// How long of it nothing that the neighbour had asked for waited.
+        idle: Span,
         /// Bytes of blocks fully written during it.
         bytes: u64,
         /// Blocks fully written during it.

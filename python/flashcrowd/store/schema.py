@@ -461,6 +461,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     seeding | count | | 1 if the unchoking peer had the whole file at the end of the unchoke, else 0
     start_s | real | s | begin
     end_s | real | s | end
+    idle_s | real | s | time of it in which nothing that the unchoked peer had asked for waited
     bytes | count | B | payload of blocks sent meanwhile
     blocks | count | blocks | whole blocks sent meanwhile
     cause | text | | `idle`, `rotation`, `outranked`, `not-interested` or `disconnected`

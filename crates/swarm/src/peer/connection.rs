@@ -9,7 +9,7 @@ use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
 use crate::profile::{MeterRules, Quota, RequestPipeline, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
-use flashcrowd_base::{CacheLines, Time};
+use flashcrowd_base::{CacheLines, Span, Time};
 use std::collections::VecDeque;
 
 /// How far a connection has come.
@@ -113,7 +113,7 @@ impl Work {
             unchokes_sent: 0,
             unchokes_received: 0,
             waiting: Vec::new(),
-            record: Record { started: opened, bytes: 0, blocks: 0 },
+            record: Record::new(opened),
             up_meter: Meter::new(opened, meter),
             up_since_unchoke: 0,
             up_since_round: 0,
@@ -134,6 +134,30 @@ pub(super) struct Record {
     pub(super) started: Time,
     pub(super) bytes: u64,
     pub(super) blocks: u32,
+    /// Nothing that was asked for waits.
+    is_idle: bool,
+    /// For how long nothing has waited, in nanoseconds; while nothing does, less the instant since when.
+    idle_ns: i64,
+}
+
+impl Record {
+    /// Nothing has been asked for yet.
+    pub(super) fn new(started: Time) -> Record {
+        let idle_ns = -(started.nanos() as i64);
+        Record { started, bytes: 0, blocks: 0, is_idle: true, idle_ns }
+    }
+    fn note(&mut self, now: Time, is_idle: bool) {
+        if is_idle != self.is_idle {
+            let now = now.nanos() as i64;
+            self.idle_ns += if is_idle { -now } else { now };
+            self.is_idle = is_idle;
+        }
+    }
+    /// For how long nothing that was asked for has waited.
+    pub(super) fn idle(&self, now: Time) -> Span {
+        let since = if self.is_idle { now.nanos() as i64 } else { 0 };
+        Span::from_nanos((self.idle_ns + since) as u64)
+    }
 }
 
 /// What one turn of the limiter did.
@@ -205,6 +229,13 @@ impl Conn {
     /// How many blocks it has asked of us that have not been begun.
     pub(super) fn queued(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.queue.len())
+    }
+    /// What it asked of us has come, gone out or been taken back: notes whether anything of it waits.
+    pub(super) fn note_idle(&mut self, now: Time) {
+        let idle = !self.has_block();
+        if let Some(work) = &mut self.work {
+            work.record.note(now, idle);
+        }
     }
     /// Nothing that it asked of us is sent.
     pub(super) fn clear_queue(&mut self) {

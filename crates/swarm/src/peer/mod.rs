@@ -425,6 +425,7 @@ impl Peer {
             Message::Cancel { piece, begin, length } => {
                 if let Some(work) = &mut c.work {
                     work.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
+                    c.note_idle(now);
                     c.count_asked(&mut self.wants);
                 }
             }

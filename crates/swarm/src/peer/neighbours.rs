@@ -160,7 +160,7 @@ impl Peer {
             mixed.forget(id);
         }
         if !c.choke_sent {
-            self.record_end(id, &c, UnchokeEnd::Disconnected);
+            self.record_end(now, id, &c, UnchokeEnd::Disconnected);
         }
         // Two that are complete have nothing for each other, and who never said a word is nobody.
         let known = c.initiated || c.is_open();

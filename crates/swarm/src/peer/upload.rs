@@ -51,6 +51,7 @@ impl Peer {
         let work = c.work(&self.profile.meter);
         if stamp.is_none_or(|stamp| !rules.stamped || stamp == work.unchokes_sent) {
             work.queue.push_back(wanted);
+            c.note_idle(now);
             c.count_asked(&mut self.wants);
             self.resume_upload(now, id);
         }
@@ -85,7 +86,7 @@ impl Peer {
             c.in_round_robin = written.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, written.bytes, c.in_round_robin);
             if let Some((piece, length)) = written.block {
-                self.count_block(id, length);
+                self.count_block(now, id, length);
                 self.block_was_read(piece);
             }
             if written.choke_changed {
@@ -97,8 +98,9 @@ impl Peer {
         }
         self.limiter.arm(now);
     }
-    fn count_block(&mut self, id: ConnId, length: u32) {
+    fn count_block(&mut self, now: Time, id: ConnId, length: u32) {
         let Some(c) = self.conns.get_mut(id) else { return };
+        c.note_idle(now);
         c.count_asked(&mut self.wants);
         let work = c.work(&self.profile.meter);
         self.bytes_up += u64::from(length);
@@ -109,7 +111,7 @@ impl Peer {
     }
     /// A block has been written to its last byte.
     pub(super) fn sent_block(&mut self, now: Time, id: ConnId, piece: u32, length: u32) {
-        self.count_block(id, length);
+        self.count_block(now, id, length);
         if !self.reads_disk {
             self.block_was_read(piece);
         }
@@ -441,23 +443,26 @@ impl Peer {
             }
             let Some(c) = self.conns.get_mut(id) else { return };
             let cause = c.work(&self.profile.meter).end;
-            self.actions.extend(ended(id, c, cause));
+            self.actions.extend(ended(now, id, c, cause));
         } else {
             let work = c.work(&self.profile.meter);
             work.unchokes_sent = work.unchokes_sent.wrapping_add(1);
-            work.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
+            work.record = super::connection::Record::new(now);
+            c.note_idle(now);
             if self.separate_data && !c.has_data_connection() {
                 c.open_data();
                 self.actions.push_back(Action::OpenData { conn: id });
             }
         }
     }
-    pub(super) fn record_end(&mut self, id: ConnId, c: &Conn, cause: UnchokeEnd) {
-        self.actions.extend(ended(id, c, cause));
+    pub(super) fn record_end(&mut self, now: Time, id: ConnId, c: &Conn, cause: UnchokeEnd) {
+        self.actions.extend(ended(now, id, c, cause));
     }
 }
 
-fn ended(conn: ConnId, c: &Conn, cause: UnchokeEnd) -> Option<Action> {
-    let super::connection::Record { started, bytes, blocks } = c.work.as_ref()?.record;
-    Some(Action::UnchokeEnded { conn, remote: c.remote, started, bytes, blocks, cause })
+fn ended(now: Time, conn: ConnId, c: &Conn, cause: UnchokeEnd) -> Option<Action> {
+    let record = &c.work.as_ref()?.record;
+    let super::connection::Record { started, bytes, blocks, .. } = *record;
+    let (remote, idle) = (c.remote, record.idle(now));
+    Some(Action::UnchokeEnded { conn, remote, started, idle, bytes, blocks, cause })
 }

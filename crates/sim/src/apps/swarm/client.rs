@@ -112,7 +112,7 @@ impl Swarms<'_> {
                 self.rules.has_piece(world.now, peer, piece);
             }
             Action::Completed => self.completed(world, peer),
-            Action::UnchokeEnded { remote, started, bytes, blocks, cause, .. } => {
+            Action::UnchokeEnded { remote, started, idle, bytes, blocks, cause, .. } => {
                 if self.plan.measures.unchokes {
                     let machine = self.peers[peer as usize].machine.as_ref();
                     let seeding = machine.is_some_and(|machine| machine.is_complete());
@@ -123,6 +123,7 @@ impl Swarms<'_> {
                         seeding,
                         started,
                         ended,
+                        idle,
                         bytes,
                         blocks,
                         cause,

@@ -182,6 +182,7 @@ struct Unchoke {
     seeding: bool,
     started: Time,
     ended: Time,
+    idle: Span,
     bytes: u64,
     blocks: u32,
     cause: UnchokeEnd,

@@ -46,6 +46,7 @@ impl Swarms<'_> {
                 ("seeding", Column::U32(rows.iter().map(|row| u32::from(row.seeding)).collect())),
                 ("start_s", Column::F64(rows.iter().map(|row| row.started.seconds()).collect())),
                 ("end_s", Column::F64(rows.iter().map(|row| row.ended.seconds()).collect())),
+                ("idle_s", Column::F64(rows.iter().map(|row| row.idle.seconds()).collect())),
                 ("bytes", Column::U64(rows.iter().map(|row| row.bytes).collect())),
                 ("blocks", Column::U32(rows.iter().map(|row| row.blocks).collect())),
                 ("cause", names(rows.iter().map(cause))),

@@ -31,6 +31,25 @@ fn an_unchoke_that_a_lost_connection_ends_is_recorded_with_what_it_brought() {
 }
 
 #[test]
+fn an_unchoke_is_idle_from_its_begin_and_from_the_last_block_on_until_something_is_asked_for() {
+    let mut rig = ns2(Role::Seed, |_| {});
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    let begun = rig.now;
+    rig.now += Span::from_secs(3);
+    rig.say(conn, request(0, 0));
+    let sent = rig.now;
+    rig.now += Span::from_secs(2);
+    rig.conns.remove(&conn);
+    rig.peer.on_closed(rig.now, conn);
+    let idle = std::iter::from_fn(|| rig.peer.poll()).find_map(|action| match action {
+        Action::UnchokeEnded { started, idle, .. } => Some((started, idle)),
+        _ => None,
+    });
+    assert_eq!(idle, Some((begun, sent.since(begun) + rig.now.since(sent))));
+}
+
+#[test]
 fn bytes_count_for_their_round_and_as_those_of_the_round_before_for_one_more() {
     let mut rig = ns2(Role::Leecher, |_| {});
     let conn = rig.join(1, Bitfield::full(PIECES));
