@@ -92,7 +92,7 @@ class Tables:
 def test_what_programs_do_not_tell_is_not_testable_and_not_zero() -> None:
     rao = paper.load("rao2010")
     given = {"study": "latency", "limit_ms": 20, "bound": 10.0}
-    claim = Claim("c", "s", "says", "gaps-above", ("latency",), given)
+    claim = Claim("c", "s", "says", "gaps-around", ("latency",), given)
     evidence = Evidence({"latency": StudyEvidence("latency", Tables())})
     (judged,) = judge([claim], evidence, rao.judges)
     assert judged.finding.verdict is Verdict.NOT_TESTABLE

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,11 +31,13 @@ class StudyEvidence:
         name: name of the study in the paper's folder.
         results: its tables.
         names: what to call swept settings.
+        derived: what was worked out of its tables and is needed again, by name.
     """
 
     name: str
     results: Source
     names: Mapping[str, str] = field(default_factory=dict)
+    derived: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def points(self) -> Points:

@@ -39,20 +39,26 @@ class Repair:
     Attributes:
         state: how its repair began.
         before: the window before it, in bytes.
-        after: the window when the repair was done; NaN if the log or the next repair came first.
+        least: the least window that was logged meanwhile; NaN if none was.
         took: seconds until the window was what it was before, or the next repair began.
         regained: whether the window was what it was before.
     """
 
     state: str
     before: float
-    after: float
+    least: float
     took: float
     regained: bool
 
 
-def logs(study: StudyEvidence) -> Iterator[tuple[int, Log]]:
+def logs(study: StudyEvidence) -> list[tuple[int, Log]]:
     """The log of each sender, with the number of its run."""
+    if "logs" not in study.derived:
+        study.derived["logs"] = list(_logs(study))
+    return study.derived["logs"]
+
+
+def _logs(study: StudyEvidence) -> Iterator[tuple[int, Log]]:
     rows = study.rows("connection_events")
     runs, connections = (source.integers(rows, name) for name in ("run", "connection"))
     event, new = (source.strings(rows, name) for name in ("event", "new"))
@@ -67,21 +73,21 @@ def logs(study: StudyEvidence) -> Iterator[tuple[int, Log]]:
 def repairs(log: Log) -> list[Repair]:
     """The repairs of a sender, in order, without one that the log ends in."""
     found: list[Repair] = []
-    state, window, begun, after = "", np.nan, ("", 0.0, np.nan), np.nan
+    state, window, begun, least = "", np.nan, ("", 0.0, np.nan), np.nan
     for at, new, seen in zip(log.at, log.state, log.window, strict=True):
         if new in (DUPLICATES, TIMEOUT):
             if begun[0]:
-                found.append(Repair(begun[0], begun[2], after, at - begun[1], regained=False))
-            begun, after = (new, at, window), np.nan
+                found.append(Repair(begun[0], begun[2], least, at - begun[1], regained=False))
+            begun, least = (new, at, window), np.nan
         state = new or state
         if np.isnan(seen):
             continue
         window = seen
-        if not begun[0] or state in (DUPLICATES, TIMEOUT):
+        if not begun[0]:
             continue
-        after = window if np.isnan(after) else after
-        if window >= begun[2]:
-            found.append(Repair(begun[0], begun[2], after, at - begun[1], regained=True))
+        least = np.fmin(least, window)
+        if state not in (DUPLICATES, TIMEOUT) and window >= begun[2]:
+            found.append(Repair(begun[0], begun[2], least, at - begun[1], regained=True))
             begun = ("", 0.0, np.nan)
     return found
 

@@ -240,7 +240,7 @@ def _loss(evidence: Evidence) -> Iterator[Block]:
 
 def _windows(evidence: Evidence) -> Iterator[Block]:
     study = evidence["windows"]
-    measures = [quantities.window_after(study), quantities.window_regained(study)]
+    measures = [quantities.window_reduced(study), quantities.window_regained(study)]
     yield level_grid(study, measures, study.points.points)
 
 

@@ -29,7 +29,7 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "seed-idle": quantities.seed_idle,
     "repeats": quantities.repeats,
     "transfer-time": quantities.transfer_time,
-    "window-after": quantities.window_after,
+    "window-reduced": quantities.window_reduced,
     "window-regained": quantities.window_regained,
 }
 

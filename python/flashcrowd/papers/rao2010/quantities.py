@@ -149,12 +149,18 @@ def rtt_estimate(study: StudyEvidence) -> Measure:
 
 
 def seed_idle(study: StudyEvidence) -> Measure:
-    """Share of the time in which the initial seed was needed and had nothing to upload."""
-    rows = source.where(study.rows("populations"), "population", "seed")
-    runs, idle = source.integers(rows, "run"), 100 * source.numbers(rows, "idle_share")
-    found = {int(r): float(i) for r, i in zip(runs, idle, strict=True) if not np.isnan(i)}
-    note = "No request waited at the initial seed, and all that it had sent was acknowledged."
-    return Measure("idle time of the seed", "%", found, note, most=100.0)
+    """Share of the time of its unchokes in which the initial seed waits for a request."""
+    rows = _seed_unchokes(study)
+    runs = source.integers(rows, "run")
+    length = source.numbers(rows, "end_s") - source.numbers(rows, "start_s")
+    idle = source.numbers(rows, "idle_s")
+    found = {
+        int(run): 100 * float(idle[runs == run].sum() / length[runs == run].sum())
+        for run in np.unique(runs)
+        if length[runs == run].sum() > 0
+    }
+    note = "Of the time of the unchokes by the initial seed: that in which no request waited there."
+    return Measure("idle time of unchokes", "%", found, note, most=100.0)
 
 
 def repeats(study: StudyEvidence) -> Measure:
@@ -176,14 +182,15 @@ def repeats(study: StudyEvidence) -> Measure:
     return Measure("packets sent again per lost segment", "", found, note)
 
 
-def window_after(study: StudyEvidence) -> Measure:
-    """The seed's window at the end of a repair, in per cent of that before the loss."""
+def window_reduced(study: StudyEvidence) -> Measure:
+    """The least window of the seed during a repair, in per cent of that before the loss."""
     found: dict[int, list[float]] = {}
     for run, repair in _repairs(study):
-        if repair.before > 0 and not np.isnan(repair.after):
-            found.setdefault(run, []).append(100 * repair.after / repair.before)
+        if repair.before > 0 and not np.isnan(repair.least):
+            found.setdefault(run, []).append(100 * repair.least / repair.before)
     means = {run: float(np.mean(values)) for run, values in found.items()}
-    return Measure("window after a repair", "%", means, "Of the window before the loss, mean.")
+    note = "The least until it has grown back, or the next repair begins, of that before the loss."
+    return Measure("reduced window", "%", means, note)
 
 
 def window_regained(study: StudyEvidence) -> Measure:
