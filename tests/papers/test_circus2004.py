@@ -180,6 +180,23 @@ def test_a_scaled_study_has_the_paper_s_proportions() -> None:
         assert Size(origin["memory"]).bytes * scale == (256 if name == "files" else 128) << 20
 
 
+def test_every_line_has_dummynet_s_queue_and_freebsd_at_both_ends() -> None:
+    for name in CIRCUS.studies:
+        network = campaign.prepared(CIRCUS, name, quick=False).resolved()["network"]
+        lines = [group for group in network["groups"] if group != "server"]
+        # Fifty full packets, in bytes: blocks of a 64th make smaller ones.
+        queues = {network["groups"][line]["access"]["down_queue"] for line in lines}
+        assert queues == {"75 kB"}, name
+        assert network["stack"] == "freebsd", name
+
+
+def test_every_policy_reads_a_block_at_a_time() -> None:
+    for name in set(CIRCUS.studies) - {"reads", "recovery"}:
+        for point in campaign.prepared(CIRCUS, name, quick=False).points():
+            origin = json.loads(point.plan().to_json())["workloads"][0]["settings"]
+            assert origin["extent_bytes"] == origin["block_bytes"], name
+
+
 PLAYED = {"loopback": ("load", "mix"), "emulation": ("load", "mix", "network")}
 IMPOSSIBLE = {"loopback": loopback.impossible, "emulation": requirements.impossible}
 

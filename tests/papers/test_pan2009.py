@@ -12,7 +12,7 @@ from flashcrowd.base.units import Rate
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.pan2009 import JUDGES, quantities
+from flashcrowd.papers.pan2009 import JUDGES, quantities, survives
 from flashcrowd.papers.pan2009.words import LINES, described, limiter, stretch
 from flashcrowd.papers.verdict import Finding, Verdict
 
@@ -73,6 +73,11 @@ def test_what_claims_select_is_swept_and_has_that_value() -> None:
             assert len(found) == 1, (claim.id, study, setting)
             for one in value if isinstance(value, list) else [value]:
                 assert one in swept[study][found[0]], (claim.id, study, setting, one)
+
+
+def test_sentences_about_lines_are_tested_in_variations_of_the_lines() -> None:
+    item = next(item for item in PAN.items if item.id == "survives")
+    assert [name for name, _ in survives.variations(PAN)] == list(item.also)
 
 
 def test_the_lines_are_those_of_the_table() -> None:

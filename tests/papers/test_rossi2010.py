@@ -214,6 +214,15 @@ def test_a_judge_looks_at_each_step_with_its_capacity() -> None:
     assert _judge("falls", {"measure": "goodput", **backwards}, fast=4.0).verdict is Verdict.NOT_RUN
 
 
+def test_a_swept_setting_may_be_the_capacity() -> None:
+    tables = dict(_study(fast=4.0).results.tables)
+    swept = pa.array(["8 Mbit/s"] * tables["runs"].num_rows)
+    tables["runs"] = tables["runs"].append_column("timeline.step.to", swept)
+    given = {"capacity": "timeline.step.to", "to_s": 60}
+    found = quantities.utilisation(StudyEvidence("made", Tables(tables)), given).of_run
+    assert found[1] == pytest.approx(50.0)
+
+
 def test_the_constants_of_the_text_stand_beside_the_verdict() -> None:
     given = {
         **FAST, "is": "more-than", "bound": 3.0, "literal": {"where": {"transport": "slow"}},

@@ -181,6 +181,14 @@ def test_seeds_are_counted_over_the_time_that_counts() -> None:
     assert found[0] == pytest.approx(seeding / leeching)
 
 
+def test_an_upload_is_that_of_a_half_while_it_is_online() -> None:
+    study = made(ALIKE)["populations"]
+    # Each of four peers sends 103 or 104 bytes in 900 s.
+    first, second = (quantities.upload_rate(study, half).of_run for half in ("first", "second"))
+    assert first == second
+    assert [first[run] for run in (0, 1)] == pytest.approx([8e-3 * 103 / 900, 8e-3 * 104 / 900])
+
+
 def test_queues_are_shares_of_samples() -> None:
     study = made(ALIKE)["populations"]
     point = at(study, "TCP", "seeds never leave")

@@ -19,11 +19,7 @@ _LINES = "lines"
 def draw(evidence: Evidence) -> Iterator[Block]:
     """Each sentence with the variations in which it holds, and in which not."""
     about = paper.load("pan2009")
-    varied = [
-        (name, says)
-        for name in about.studies
-        if name in evidence.studies and (says := about.variation(name).says)
-    ]
+    varied = [(name, says) for name, says in variations(about) if name in evidence.studies]
     if not varied:
         yield Text("Quick mode runs the lines as assumed, and no variation of them.")
         return
@@ -36,6 +32,14 @@ def draw(evidence: Evidence) -> Iterator[Block]:
         "and the deciding number in the others.",
         frozenset({0, 1, 2, 3}),
     )
+
+
+def variations(about: paper.Paper) -> Iterator[tuple[str, str]]:
+    """Name and words of each study that varies one thing of the lines."""
+    for name in about.studies:
+        says = about.variation(name).says
+        if says and about.file(name) == about.file(_LINES):
+            yield name, says
 
 
 def _is_about_lines(claim: Claim) -> bool:
