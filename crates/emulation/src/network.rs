@@ -31,9 +31,9 @@ pub struct Network {
     /// Where packets are written to that may be longer than any frame.
     long: Option<Box<[u8]>>,
     in_flight: InFlight,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    /// Events so far: what was scheduled earlier is earlier at the same instant.
-    scheduled: u64,
+    events: BinaryHeap<Reverse<(Time, Event)>>,
+    /// How many packets were in no FIFO so far.
+    overtaking: u64,
     /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
     /// without one.
     armed: Vec<Time>,
@@ -51,21 +51,21 @@ pub struct Network {
     leaving: Vec<(u32, Time)>,
 }
 
-/// What happens at an instant.
+/// What happens at an instant, in the order in which the simulator has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The window of the links' table begins, or ends.
     Window { begins: bool },
     /// An entry of the timeline.
     Change(u32),
-    /// A recorder takes its sample.
-    Sample(u32),
     /// A link with a discipline can send its next packet.
     Link(u32),
     /// The first packet of a FIFO is due.
     Fifo(u32),
-    /// A packet that is in no FIFO is due.
-    Packet(u32),
+    /// A packet that is in no FIFO is due; of several the one that came first.
+    Packet { number: u64, slot: u32 },
+    /// A recorder takes its sample.
+    Sample(u32),
 }
 
 /// What the network did in total.
@@ -136,7 +136,7 @@ impl Network {
                 .then(|| vec![0; LONGEST_BYTES].into_boxed_slice()),
             in_flight: InFlight::new(topology.fifos()),
             events: BinaryHeap::new(),
-            scheduled: 0,
+            overtaking: 0,
             armed: vec![Time::NEVER; plan.network.links.len()],
             evicted: Vec::new(),
             inspects: queues.chain(changed).any(managed),
@@ -153,7 +153,6 @@ impl Network {
         network
     }
 
-    /// In the order in which the simulator has them at one instant.
     fn begin(&mut self) {
         if let Some(window) = self.plan.measures.window(Windowed::Links).cloned() {
             self.schedule(window.begin(), Event::Window { begins: true });
@@ -173,9 +172,13 @@ impl Network {
 
     fn schedule(&mut self, at: Time, event: Event) {
         if at < Time::NEVER {
-            self.scheduled += 1;
-            self.events.push(Reverse((at, self.scheduled, event)));
+            self.events.push(Reverse((at, event)));
         }
+    }
+
+    fn schedule_packet(&mut self, due: Time, slot: u32) {
+        self.schedule(due, Event::Packet { number: self.overtaking, slot });
+        self.overtaking += 1;
     }
 
     /// The number of the node whose share this is; `None` of a whole network.
@@ -315,7 +318,7 @@ impl Network {
         packet.due = place.due.max(now);
         packet.late = place.late + packet.due.since(place.due);
         self.pool.put(packet);
-        self.schedule(packet.due, Event::Packet(packet.slot));
+        self.schedule_packet(packet.due, packet.slot);
         true
     }
 
@@ -357,11 +360,11 @@ impl Network {
         while let Some(Reverse((at, ..))) = self.events.peek()
             && *at <= now
         {
-            let Some(Reverse((at, _, event))) = self.events.pop() else { break };
+            let Some(Reverse((at, event))) = self.events.pop() else { break };
             self.now = at;
             match event {
                 Event::Fifo(fifo) => self.on_fifo(fifo, deliver),
-                Event::Packet(slot) => self.on_unordered(slot, deliver),
+                Event::Packet { slot, .. } => self.on_unordered(slot, deliver),
                 Event::Link(link) => self.on_link(link),
                 Event::Change(index) => self.on_change(index),
                 Event::Sample(task) => {
@@ -457,7 +460,7 @@ impl Network {
         self.pool.put(packet);
         match (turn, fifo) {
             (Turn::First, Some(fifo)) => self.schedule(due, Event::Fifo(fifo)),
-            (Turn::Unordered, _) => self.schedule(due, Event::Packet(slot)),
+            (Turn::Unordered, _) => self.schedule_packet(due, slot),
             _ => {}
         }
     }
@@ -541,7 +544,7 @@ impl Network {
                 }
                 again.sort_unstable();
                 for (due, _, slot) in again {
-                    self.schedule(due, Event::Packet(slot));
+                    self.schedule_packet(due, slot);
                 }
                 self.armed[link as usize] = Time::NEVER;
                 self.arm(link);
