@@ -9,6 +9,7 @@ from flashcrowd.papers import verdict
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report.measures import Measure
+from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate
 
 #: What a judge says if no point of a study fits its parameters.
@@ -38,6 +39,7 @@ def changes(
     against: Where,
     *,
     relative: bool = True,
+    described: Callable[[Point], str] = lambda point: point.label,
 ) -> list[Case]:
     """The change of each point of `where` against its own partner with the settings `against`."""
     cases = []
@@ -47,7 +49,7 @@ def changes(
             continue
         found = measure.change(point, base, relative=relative)
         if found is not None:
-            cases.append(Case(point.label, found))
+            cases.append(Case(described(point), found))
     return cases
 
 

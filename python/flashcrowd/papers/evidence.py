@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -14,6 +14,8 @@ from flashcrowd.report import points as points_module
 from flashcrowd.report.measures import Measure, all_measures, swarm_measures
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.source import Source
+
+Result = TypeVar("Result")
 
 #: Conditions on a point: swept setting (dotted path or its tail) to value or values.
 Where = Mapping[str, object]
@@ -38,6 +40,12 @@ class StudyEvidence:
     results: Source
     names: Mapping[str, str] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, work: Callable[[], Result]) -> Result:
+        """What `work` makes of the tables, kept under a name for whoever needs it again."""
+        if name not in self.derived:
+            self.derived[name] = work()
+        return self.derived[name]
 
     @cached_property
     def points(self) -> Points:

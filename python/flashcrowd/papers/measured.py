@@ -212,16 +212,14 @@ class Measured:
     def changes(self, evidence: Evidence, given: Given, *, relative: bool) -> list[Case]:
         """The measure at each point of `where` against that point with the settings `against`."""
         study = evidence[given["study"]]
-        of = self.measure(study, given)
-        found = []
-        for point in study.select(cases.given_where(given)):
-            base = study.partner(point, given["against"])
-            if base is None or base.index == point.index:
-                continue
-            changed = of.change(point, base, relative=relative)
-            if changed is not None:
-                found.append(Case(self.described(study, point), changed))
-        return found
+        return cases.changes(
+            study,
+            self.measure(study, given),
+            cases.given_where(given),
+            given["against"],
+            relative=relative,
+            described=lambda point: self.described(study, point),
+        )
 
     def changed(
         self, evidence: Evidence, given: Given, base: Given, *, relative: bool

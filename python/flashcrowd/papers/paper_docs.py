@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from flashcrowd.drawing.blocks import Block, Cell, Table
@@ -110,17 +109,13 @@ def _of_runs(evidence: Evidence) -> str:
             for it in (study.results.provenance for study in evidence.studies.values())
         }
     )
-    days = sorted({_day(session["finished"]) for session in sessions})
-    when = " to ".join(dict.fromkeys((f"{days[0]:%Y-%m-%d}", f"{days[-1]:%Y-%m-%d}")))
+    days = sorted(session["finished"].partition("T")[0] for session in sessions)
+    when = " to ".join(dict.fromkeys((days[0], days[-1])))
     runs = sum(len(study.points.runs) for study in evidence.studies.values())
     return (
         f"{when}, flashcrowd {', '.join(builds)}: {wording.count(runs, 'run')} of "
         f"{wording.count(len(evidence.studies), 'study', 'studies')}."
     )
-
-
-def _day(instant: str) -> datetime:
-    return datetime.fromisoformat(instant)
 
 
 def _tables(blocks: Iterable[Block]) -> str:

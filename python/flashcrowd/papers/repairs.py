@@ -53,9 +53,7 @@ class Repair:
 
 def logs(study: StudyEvidence) -> list[tuple[int, Log]]:
     """The log of each sender, with the number of its run."""
-    if "logs" not in study.derived:
-        study.derived["logs"] = list(_logs(study))
-    return study.derived["logs"]
+    return study.once("logs", lambda: list(_logs(study)))
 
 
 def _logs(study: StudyEvidence) -> Iterator[tuple[int, Log]]:
@@ -64,10 +62,10 @@ def _logs(study: StudyEvidence) -> Iterator[tuple[int, Log]]:
     event, new = (source.strings(rows, name) for name in ("event", "new"))
     state = np.where(event == _STATE, new, "")
     numbers = [source.numbers(rows, it) for it in ("t_s", "congestion_window", "smoothed_rtt_s")]
-    both = np.stack([runs, connections], axis=1)
-    for run, connection in np.unique(both, axis=0):
-        of = (runs == run) & (connections == connection)
-        yield int(run), Log(numbers[0][of], state[of], numbers[1][of], numbers[2][of])
+    for run, members in source.by_run(runs):
+        for _, places in source.by_run(connections[members]):
+            of = members[places]
+            yield run, Log(numbers[0][of], state[of], numbers[1][of], numbers[2][of])
 
 
 def repairs(log: Log) -> list[Repair]:

@@ -110,8 +110,7 @@ impl InFlight {
 
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
-        queue.schedule(packet.due(), Event::packet(self.overtaking, slot));
-        self.overtaking = self.overtaking.wrapping_add(1);
+        schedule_unordered(queue, &mut self.overtaking, packet.due(), slot);
     }
 
     /// Takes the unordered packet whose event this is, unless the event is stale.
@@ -154,11 +153,16 @@ impl InFlight {
         }
         for (slot, (stored, _)) in self.unordered.iter_mut() {
             if shift(stored) {
-                queue.schedule(stored.due(), Event::packet(self.overtaking, slot));
-                self.overtaking = self.overtaking.wrapping_add(1);
+                schedule_unordered(queue, &mut self.overtaking, stored.due(), slot);
             }
         }
     }
+}
+
+/// Schedules a packet that is in no FIFO, behind those that are due with it.
+fn schedule_unordered(queue: &mut EventQueue<Event>, number: &mut u32, due: Time, slot: u32) {
+    queue.schedule(due, Event::packet(*number, slot));
+    *number = number.wrapping_add(1);
 }
 
 #[cfg(test)]

@@ -58,24 +58,14 @@ def gaps_around(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """
     study = evidence[given["study"]]
     measure = quantities.gaps_above(study, float(given["limit_ms"]))
-    return conclude(
-        cases.levels(study, measure, cases.given_where(given)),
-        lambda found: verdict.within(minus(found, 50.0), 50.0 - given["bound"]),
-        lambda found: abs(found.mean - 50.0),
-        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
-    )
+    return _near(study, measure, given, 50.0, 50.0 - given["bound"])
 
 
 def near(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """At every point `measure` is no further than `tolerance` from `value`."""
     study = evidence[given["study"]]
     measure = MEASURES[given["measure"]](study)
-    return conclude(
-        cases.levels(study, measure, cases.given_where(given)),
-        lambda found: verdict.within(minus(found, given["value"]), given["tolerance"]),
-        lambda found: abs(found.mean - given["value"]),
-        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
-    )
+    return _near(study, measure, given, given["value"], given["tolerance"])
 
 
 def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -247,6 +237,21 @@ def _level(
         cases.levels(study, measure, cases.given_where(given)),
         lambda found: COMPARISONS[comparison](found, given["bound"]),
         lambda found: found.mean if upwards else -found.mean,
+        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
+    )
+
+
+def _near(
+    study: StudyEvidence,
+    measure: Measure,
+    given: Mapping[str, Any],
+    value: float,
+    tolerance: float,
+) -> Finding:
+    return conclude(
+        cases.levels(study, measure, cases.given_where(given)),
+        lambda found: verdict.within(minus(found, value), tolerance),
+        lambda found: abs(found.mean - value),
         lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
     )
 

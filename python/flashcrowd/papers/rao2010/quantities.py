@@ -155,9 +155,9 @@ def seed_idle(study: StudyEvidence) -> Measure:
     length = source.numbers(rows, "end_s") - source.numbers(rows, "start_s")
     idle = source.numbers(rows, "idle_s")
     found = {
-        int(run): 100 * float(idle[runs == run].sum() / length[runs == run].sum())
-        for run in np.unique(runs)
-        if length[runs == run].sum() > 0
+        run: 100 * float(idle[those].sum() / in_all)
+        for run, those in source.by_run(runs)
+        if (in_all := length[those].sum()) > 0
     }
     note = "Of the time of the unchokes by the initial seed: that in which no request waited there."
     return Measure("idle time of unchokes", "%", found, note, most=100.0)

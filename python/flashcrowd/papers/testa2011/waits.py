@@ -32,7 +32,7 @@ REQUEST, ACKNOWLEDGEMENT = "request", "acknowledgement"
 
 def transit(study: StudyEvidence, what: str, who: str) -> Measure:
     """Mean time from sending to arrival of what the peers of one half send, in milliseconds."""
-    runs, hosts, seconds = _transits(study, what)
+    runs, hosts, seconds = study.once(f"transits of {what}", lambda: _transits(study, what))
     mine = np.array([host.startswith(who) for host in hosts], dtype=bool)
     found = {run: 1e3 * float(seconds[those].mean()) for run, those in by_run(runs, mine)}
     return Measure(f"time of a {what} on its way", "ms", found, "From sending to arrival.")
@@ -47,13 +47,6 @@ def transits_apart(study: StudyEvidence, what: str) -> Measure:
 
 def _transits(study: StudyEvidence, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run, sending host, and time on its way, of each packet of a kind."""
-    kept = study.__dict__.setdefault("_transits", {})
-    if what not in kept:
-        kept[what] = _matched(study, what)
-    return kept[what]
-
-
-def _matched(study: StudyEvidence, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ends = study.results.tables["connections"]
     events = study.results.tables["connection_events"]
     other = _other_ends(ends)
