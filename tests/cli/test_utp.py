@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.stopped import stand_still
 
 from flashcrowd.base import stopping
 from flashcrowd.base.endpoint import PORT, Endpoint
@@ -307,7 +308,7 @@ def test_people_are_told_once_that_nothing_comes():
         ) as sender:
             while server.event("interval")["bytes"] == 0:
                 pass
-            server.process.send_signal(signal.SIGSTOP)
+            stand_still(server.process.pid)
             assert sender.stdout is not None
             for line in sender.stdout:
                 if "nothing is heard" in line:
@@ -581,7 +582,7 @@ def test_an_end_that_takes_long_is_told():
         words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "60"]
         sender = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         server.event("connected")
-        server.process.send_signal(signal.SIGSTOP)
+        stand_still(server.process.pid)
         try:
             sender.send_signal(signal.SIGINT)
             assert sender.stderr is not None
@@ -599,7 +600,7 @@ def test_an_end_that_nothing_comes_of_is_broken_off():
         words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "60", "--json"]
         sender = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         server.event("interval")
-        server.process.send_signal(signal.SIGSTOP)
+        stand_still(server.process.pid)
         try:
             sender.send_signal(signal.SIGINT)
             out, err = sender.communicate(timeout=PATIENCE)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.clients import testbed
+from tests.stopped import stand_still
 
 from flashcrowd.client_api import http
 from flashcrowd.clients import (
@@ -238,7 +239,7 @@ def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             client = swarm.peers[0].client
             assert client is not None
             assert client.pid is not None
-            os.kill(client.pid, signal.SIGSTOP)
+            stand_still(client.pid)
             with pytest.raises(ClientFailed, match=r"aria2 on h0: no answer for 1 s: /jsonrpc"):
                 testbed.go_on(swarm, 20.0)
         finally:
@@ -281,7 +282,7 @@ def test_a_client_that_does_not_end_is_killed_and_its_run_counts(
             client = swarm.peers[0].client
             assert isinstance(client, daemon.Daemon)
             assert client.pid is not None
-            os.kill(client.pid, signal.SIGSTOP)
+            stand_still(client.pid)
             swarm.cut_off()
             swarm.finish()
             assert client.how_it_ended == "it did not end, and was killed"
@@ -381,7 +382,7 @@ def test_a_program_that_writes_for_ever_fills_no_disk(
     try:
         while log.stat().st_size <= process.MOST_LOG:
             time.sleep(0.01)
-        os.kill(program.pid, signal.SIGSTOP)
+        stand_still(program.pid)
         program.trim()
         assert log.stat().st_size == 0
         os.kill(program.pid, signal.SIGCONT)

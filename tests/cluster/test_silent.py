@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 from dask import config
 from distributed import Client, LocalCluster
 from tests.cluster.test_pool import campaign, jobs_of, pool
+from tests.stopped import stand_still
 
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import crew as crews
@@ -129,7 +129,7 @@ def test_a_scheduler_that_stops_answering_under_way_is_lost(
 
         def stop(finished: int, work: float, workers: int | None = None) -> None:
             if finished:
-                scheduler.send_signal(signal.SIGSTOP)
+                stand_still(scheduler.pid)
 
         end = threading.Timer(200, scheduler.kill)
         end.start()
