@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.emulation.carried import carried
 
 from flashcrowd.base.cores import cores
 from flashcrowd.emulation.joined import LABS
@@ -16,11 +17,6 @@ from flashcrowd.engines.emulation import SELF_TESTS
 from flashcrowd.study import Study
 
 pytestmark = pytest.mark.clocked
-
-
-def dropped(tables: dict[str, Any]) -> int:
-    """Packets that were lost other than by the model."""
-    return sum(row["unmodelled_drops"] for row in tables["emulation"])
 
 
 def test_the_network_is_the_same_by_veth(study: Path) -> None:
@@ -36,10 +32,7 @@ def test_the_network_is_the_same_by_veth(study: Path) -> None:
         pytest.skip(f"this machine was late {SELF_TESTS} times")
     assert found
     assert failures(found) == []
-    tables = in_lab(plan, run.seed, LabHandle(), attachment="veth")
-    if dropped(tables):
-        tables = in_lab(plan, run.seed, LabHandle(), attachment="veth")
-    assert dropped(tables) == 0
+    tables = carried(study, attachment="veth")
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000
     assert any(row["rtt_s"] for row in tables["pings"])
@@ -72,16 +65,13 @@ def steered_wakes() -> int:
 def test_hosts_receive_on_other_processors_than_the_emulator_s(
     attachment: Literal["tun", "veth"], study: Path
 ) -> None:
-    (run,) = Study.load(study).runs()
-    plan = run.point.plan().to_json()
     before = steered_wakes()
-    tables = in_lab(plan, run.seed, LabHandle(), attachment=attachment, processor=0)
+    tables = carried(study, attachment=attachment, processor=0)
     # 2,800 segments and as many pings and acknowledgements; some are taken together.
     assert steered_wakes() - before > 500
     (lab,) = tables[LABS]
     assert lab["steered"]
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000
-    assert sum(row["unmodelled_drops"] for row in tables["emulation"]) == 0
     on_time(tables)
     assert 8e6 < transfer["goodput_bps"] < 9.7e6
