@@ -48,6 +48,12 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The same for the first value of a list.
+    #[inline(always)]
+    pub fn prefetch_front(&self, list: &List) {
+        self.prefetch(list.first);
+    }
+
     /// Puts a value at a free place, whose next is [`NOWHERE`]; the number of the place.
     pub fn insert(&mut self, value: T) -> u32 {
         self.insert_before(value, NOWHERE)
@@ -106,7 +112,7 @@ impl<T> Slab<T> {
 
     /// The place that follows the value at `index` in its list; [`NOWHERE`] at the end of the list
     /// and where no value is.
-    fn next(&self, index: u32) -> u32 {
+    pub fn next(&self, index: u32) -> u32 {
         match self.places.get(index as usize) {
             Some(Slot { value: Some(_), next }) => *next,
             _ => NOWHERE,

@@ -5,13 +5,14 @@
 //! see [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
 
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Event, EventKind, PrefetchHint};
+use crate::kernel::{Event, EventKind, Owner, PrefetchHint};
 
 /// Sockets and events to prefetch for. Fields so that their capacity is reused.
 #[derive(Default)]
 pub(crate) struct Ahead {
     sockets: Vec<PrefetchHint>,
     events: Vec<Event>,
+    readers: Vec<Owner>,
 }
 
 /// How many steps an application's [`prefetch_event`](App::prefetch_event) takes before the last.
@@ -68,7 +69,11 @@ impl Ahead {
                 && let Some(app) = apps.get(usize::from(owner.app))
             {
                 app.prefetch_reader(owner);
+                self.readers.push(owner);
             }
+        }
+        for owner in self.readers.drain(..) {
+            apps[usize::from(owner.app)].prefetch_beyond_reader(owner);
         }
     }
 }

@@ -120,6 +120,8 @@ pub(crate) trait App {
     }
     /// Prefetches the memory that a message at a socket of `owner` will need.
     fn prefetch_reader(&self, _owner: Owner) {}
+    /// The rest of it, which is found through what [`prefetch_reader`](App::prefetch_reader) asked for.
+    fn prefetch_beyond_reader(&self, _owner: Owner) {}
 }
 
 /// Writes out the applications by number, and passes what the run calls to the one that is meant. The
@@ -269,6 +271,11 @@ macro_rules! applications {
             fn prefetch_reader(&self, owner: Owner) {
                 match self {
                     $(AnyApp::$Kind(app) => app.prefetch_reader(owner),)+
+                }
+            }
+            fn prefetch_beyond_reader(&self, owner: Owner) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.prefetch_beyond_reader(owner),)+
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::owner::{Owner, other};
 use super::packet::Packet;
 use super::prefetch_hint::PrefetchHint;
 use super::sockets::Sockets;
-use flashcrowd_base::Time;
+use flashcrowd_base::{Time, prefetch};
 use flashcrowd_transport::tcp::Connection;
 
 /// How many packets of a FIFO are prefetched for at a time.
@@ -21,9 +21,15 @@ impl<M> Sockets<M> {
 
     /// Prefetches the cache lines that a packet or a write needs of a socket.
     pub(crate) fn prefetch(&self, look: &PrefetchHint) {
-        let lines =
-            if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
-        self.all[look.socket as usize].lines.prefetch(0..1 + lines);
+        let lines = &self.all[look.socket as usize].lines;
+        if look.sends {
+            lines.prefetch(0..1 + Connection::LINES_TO_SEND);
+        } else {
+            lines.prefetch(0..1 + Connection::LINES_TO_RECEIVE);
+            let round_trip = 1 + Connection::LINE_OF_ROUND_TRIP;
+            lines.prefetch(round_trip..round_trip + 1);
+        }
+        prefetch(&self.timers[look.socket as usize]);
     }
 
     /// Prefetches what a socket points to; the socket itself must have been prefetched before.
@@ -46,10 +52,13 @@ impl<M> Sockets<M> {
         timer.due <= timer.armed && timer.armed != Time::NEVER
     }
 
-    /// The owner, if what will have arrived brings it a message.
+    /// The owner, if what will have arrived brings it a message; prefetches that.
     pub(crate) fn next_reader(&self, look: &PrefetchHint) -> Option<Owner> {
         let end = &self.all[look.socket as usize];
-        (end.next_end <= look.offset).then_some(end.owner)
+        (end.next_end <= look.offset).then(|| {
+            self.messages.prefetch(&end.message_queue);
+            end.owner
+        })
     }
 }
 

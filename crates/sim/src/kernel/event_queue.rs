@@ -19,7 +19,8 @@ pub struct EventQueue<T> {
     /// The events in slots: each slot is a linked list.
     waiting: Slab<Entry<T>>,
     fine: FineLevel,
-    coarse: Level<COARSE_WORDS>,
+    /// Each coarse slot is so many lists.
+    coarse: Level<{ COARSE_WORDS * LANES as usize }>,
     far: BinaryHeap<Reverse<Entry<T>>>,
     /// Number of the fine slot in progress, counted from the start of time.
     slot: u64,
@@ -27,6 +28,9 @@ pub struct EventQueue<T> {
     opened: u64,
     pending: usize,
     now: Time,
+    /// How far the lists of the next fine slots have been asked for, and the first slot not begun with.
+    asked: [u32; SLOTS_AHEAD as usize],
+    asked_until: u64,
 }
 
 const FINE_BITS: u32 = 16;
@@ -45,9 +49,12 @@ const FEW: usize = 4;
 const BATCH: usize = 32;
 /// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
 const BATCH_SLOTS: u64 = 128;
-/// `look_ahead` asks for the first events of so many slots behind the batch, where more events than this are pending:
-/// fewer are in the processor's cache.
-const SLOTS_AHEAD: u64 = 32;
+/// The lists of a coarse slot are walked side by side: an event names the next of its list, and a single list would be
+/// waited for event by event.
+const LANES: u64 = 8;
+/// `look_ahead` asks for one more event of each of so many slots behind the batch, where more events than this are
+/// pending: fewer are in the processor's cache.
+const SLOTS_AHEAD: u64 = 64;
 const MANY: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +151,8 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             opened: OPEN_AHEAD,
             pending: 0,
             now: Time::START,
+            asked: [NOWHERE; SLOTS_AHEAD as usize],
+            asked_until: 0,
         }
     }
 
@@ -191,7 +200,7 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             let head = self.fine.head(slot);
             *head = self.waiting.insert_before(entry, *head);
         } else if coarse - self.opened < COARSE_SLOTS {
-            let head = self.coarse.head(coarse);
+            let head = self.coarse.head(coarse * LANES + event.into() % LANES);
             *head = self.waiting.insert_before(entry, *head);
         } else {
             self.far.push(Reverse(entry));
@@ -234,11 +243,25 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             self.advance(BATCH);
         }
         if self.len() > MANY {
-            for slot in self.slot + 1..=self.slot + SLOTS_AHEAD {
-                self.waiting.prefetch(self.fine.heads[FineLevel::place(slot)]);
-            }
+            self.ask_ahead();
         }
         self.current.iter().map(|entry| entry.event)
+    }
+
+    /// Asks for one more event of each of the next slots. What is scheduled meanwhile stands before them, and is in the
+    /// processor's cache.
+    fn ask_ahead(&mut self) {
+        let until = self.slot + 1 + SLOTS_AHEAD;
+        for slot in self.slot + 1..until {
+            let asked = &mut self.asked[(slot % SLOTS_AHEAD) as usize];
+            *asked = if slot < self.asked_until {
+                self.waiting.next(*asked)
+            } else {
+                self.fine.heads[FineLevel::place(slot)]
+            };
+            self.waiting.prefetch(*asked);
+        }
+        self.asked_until = until;
     }
 
     /// Moves on to the next occupied fine slot, and to those after it until there are `batch`
@@ -268,17 +291,39 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             return;
         }
         let far = self.far.peek().map(|Reverse(entry)| entry.at.nanos() >> COARSE_BITS);
-        let near = self.coarse.next_occupied(self.opened);
+        let near = self.next_coarse();
         let Some(coarse) = near.into_iter().chain(far).min() else { return };
         // Everything before is empty, so time may jump to the beginning of that slot.
         self.slot = self.slot.max(coarse * FINE_PER_COARSE - 1);
         self.open(coarse + OPEN_AHEAD);
     }
 
+    /// The first occupied coarse slot that is not spread.
+    fn next_coarse(&self) -> Option<u64> {
+        self.coarse.next_occupied(self.opened * LANES).map(|list| list / LANES)
+    }
+
+    /// Spreads a coarse slot over the fine ones.
+    fn spread(&mut self, coarse: u64) {
+        let mut lists: [u32; LANES as usize] =
+            std::array::from_fn(|lane| self.coarse.take(coarse * LANES + lane as u64));
+        lists.iter().for_each(|&index| self.waiting.prefetch(index));
+        while lists.iter().any(|&index| index != NOWHERE) {
+            for index in &mut lists {
+                let taken = self.waiting.unlink(*index);
+                *index = taken.map_or(NOWHERE, |(_, next)| next);
+                self.waiting.prefetch(*index);
+                if let Some((Entry { at, event }, _)) = taken {
+                    self.insert(at, event);
+                }
+            }
+        }
+    }
+
     /// Spreads the coarse slots before `until` over the fine ones.
     fn open(&mut self, until: u64) {
         while self.opened < until {
-            let next = self.coarse.next_occupied(self.opened).unwrap_or(u64::MAX);
+            let next = self.next_coarse().unwrap_or(u64::MAX);
             let far = self.far.peek().map_or(u64::MAX, |Reverse(e)| e.at.nanos() >> COARSE_BITS);
             if next.min(far) >= until {
                 self.opened = until;
@@ -287,11 +332,7 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             let coarse = next.min(far);
             self.opened = coarse + 1;
             if next == coarse {
-                let mut index = self.coarse.take(coarse);
-                while let Some((entry, next)) = self.waiting.unlink(index) {
-                    self.insert(entry.at, entry.event);
-                    index = next;
-                }
+                self.spread(coarse);
             }
             while let Some(Reverse(entry)) = self.far.peek() {
                 if entry.at.nanos() >> COARSE_BITS > coarse {
@@ -390,6 +431,35 @@ mod tests {
         assert_eq!((queue.current.len(), queue.len()), (1, 3));
         let order: Vec<u64> = std::iter::from_fn(|| queue.pop().map(|(_, event)| event)).collect();
         assert_eq!(order, [0, 1, 2]);
+    }
+
+    /// What is asked for ahead is walked while events come and go, and places are used again.
+    #[test]
+    fn looking_ahead_over_many_events_changes_nothing() {
+        let mut stream = flashcrowd_base::RandomStream::new(1, "test", 0);
+        let (mut queue, mut heap) = (EventQueue::new(), BinaryHeap::new());
+        let mut schedule = |queue: &mut EventQueue<u64>, heap: &mut BinaryHeap<_>, now: Time| {
+            // From less than a slot to beyond the fine ones.
+            let within = 10 + stream.below(23);
+            let at = now + Span::from_nanos(stream.below(1 << within) as u64);
+            let event = stream.below(1 << 40) as u64;
+            queue.schedule(at, event);
+            heap.push(Reverse((at, event)));
+        };
+        for _ in 0..2 * MANY {
+            schedule(&mut queue, &mut heap, Time::START);
+        }
+        for taken in 0..4 * MANY {
+            if queue.is_between_batches() {
+                queue.look_ahead().for_each(drop);
+            }
+            let popped = queue.pop();
+            assert_eq!(popped, heap.pop().map(|Reverse(first)| first));
+            if let Some((now, _)) = popped.filter(|_| taken < 2 * MANY) {
+                schedule(&mut queue, &mut heap, now);
+            }
+        }
+        assert!(queue.is_empty());
     }
 
     proptest! {

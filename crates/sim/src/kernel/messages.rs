@@ -35,6 +35,11 @@ impl<M> Messages<M> {
         self.0.front(queue).map_or(u64::MAX, |ending| ending.at)
     }
 
+    /// Prefetches the first message.
+    pub(crate) fn prefetch(&self, queue: &List) {
+        self.0.prefetch_front(queue);
+    }
+
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> usize {
         self.0.len()

@@ -50,7 +50,7 @@ pub(crate) struct Socket {
     pub(crate) reported_space: u32,
     pub(crate) low_watermark: u32,
     /// Messages on their way to this end, in [`Sockets::messages`].
-    message_queue: List,
+    pub(super) message_queue: List,
     /// Packets that this end sent, less those for it that arrived or were lost, modulo 2^32: the sum of
     /// both ends' is the packets in flight between them.
     in_flight: u32,
@@ -219,7 +219,7 @@ pub(crate) struct Sockets<M> {
     pub(super) timers: Vec<Timer>,
     /// Stacks of the ends that listen.
     listening: BTreeMap<u32, Stack>,
-    messages: Messages<M>,
+    pub(super) messages: Messages<M>,
     free: Vec<u32>,
     /// Frames retransmitted by connections whose pair was released.
     pub(crate) retransmitted: u64,

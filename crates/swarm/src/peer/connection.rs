@@ -9,7 +9,7 @@ use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
 use crate::profile::{MeterRules, Quota, RequestPipeline, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
-use flashcrowd_base::{CacheLines, Span, Time};
+use flashcrowd_base::{CacheLines, Span, Time, prefetch};
 use std::collections::VecDeque;
 
 /// How far a connection has come.
@@ -61,6 +61,8 @@ pub(super) struct Conn {
     pub(super) initiated: bool,
     /// Whether it counts among the connections with a block to send.
     pub(super) counted_asked: bool,
+    /// Whether there are [`extras`](Conn::extras), so that those without need not read the third line.
+    has_extras: bool,
 
     pub(super) have: Bitfield,
     /// Since the first UNCHOKE in either direction.
@@ -180,6 +182,7 @@ impl Conn {
         extras: Option<Box<Extras>>,
     ) -> Conn {
         Conn {
+            has_extras: extras.is_some(),
             extras,
             remote,
             initiated,
@@ -225,6 +228,25 @@ impl Conn {
     /// What we asked of it.
     pub(super) fn active(&self) -> &[Block] {
         self.work.as_ref().map_or(&[], |work| &work.active)
+    }
+    /// What only clients of today need, if it has any.
+    #[inline]
+    pub(super) fn extras(&self) -> Option<&Extras> {
+        if self.has_extras { self.kept_extras() } else { None }
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn extras_mut(&mut self) -> Option<&mut Extras> {
+        if self.has_extras { self.kept_extras_mut() } else { None }
+    }
+    /// A call, for the compiler would read the field in any case, and then choose.
+    #[cold]
+    fn kept_extras(&self) -> Option<&Extras> {
+        self.extras.as_deref()
+    }
+    #[cold]
+    fn kept_extras_mut(&mut self) -> Option<&mut Extras> {
+        self.extras.as_deref_mut()
     }
     /// How many blocks it has asked of us that have not been begun.
     pub(super) fn queued(&self) -> usize {
@@ -306,17 +328,17 @@ impl Conn {
     }
     /// What waits for quota, if the limit is shared by quotas.
     pub(super) fn send_buffer(&self) -> Option<&SendBuffer> {
-        self.extras.as_ref()?.send.as_ref()
+        self.extras()?.send.as_ref()
     }
     pub(super) fn send_buffer_mut(&mut self) -> Option<&mut SendBuffer> {
-        self.extras.as_mut()?.send.as_mut()
+        self.extras_mut()?.send.as_mut()
     }
     /// What was exchanged with it, if it understands peer exchange.
     pub(super) fn exchanged(&self) -> Option<&Exchanged> {
-        self.extras.as_ref()?.exchanged.as_deref()
+        self.extras()?.exchanged.as_deref()
     }
     pub(super) fn exchanged_mut(&mut self) -> Option<&mut Exchanged> {
-        self.extras.as_mut()?.exchanged.as_deref_mut()
+        self.extras_mut()?.exchanged.as_deref_mut()
     }
     /// When both handshakes were there, or else when it was begun.
     pub(super) fn opened(&self) -> Time {
@@ -324,11 +346,11 @@ impl Conn {
     }
     /// Both ends offer the Fast extension.
     pub(super) fn is_fast(&self) -> bool {
-        self.extras.as_ref().is_some_and(|extras| extras.fast)
+        self.extras().is_some_and(|extras| extras.fast)
     }
     /// Of this piece something may be asked now.
     pub(super) fn may_request(&self, piece: u32) -> bool {
-        !self.choking_us || self.extras.as_ref().is_some_and(|it| it.allowed.contains(&piece))
+        !self.choking_us || self.extras().is_some_and(|it| it.allowed.contains(&piece))
     }
 
     /// Sends a control message, if need be behind the half-written PIECE.
@@ -502,6 +524,17 @@ struct Slot {
     conn: Option<Conn>,
 }
 
+impl Slot {
+    /// Where all are looked at: asks for one that comes later.
+    fn prefetch_later(&self) {
+        let line = TOGETHER * size_of::<Slot>() / 64;
+        self.lines.prefetch(line..line + 1);
+    }
+}
+
+/// How far ahead of the neighbour that is looked at one is asked for, where all are.
+pub(super) const TOGETHER: usize = 16;
+
 /// A HAVE, a request and a turn of the limiter need so much of a connection.
 const LINES_TO_SPEAK: usize = 2;
 
@@ -510,6 +543,35 @@ impl Conns {
     pub(super) fn prefetch(&self, id: ConnId) {
         if let Some(slot) = self.slots.get(id.0 as usize) {
             slot.lines.prefetch(0..LINES_TO_SPEAK);
+        }
+    }
+    /// Asks for what writing a block to `id` needs besides; it must have been prefetched before.
+    pub(super) fn prefetch_block(&self, id: ConnId) {
+        let Some(conn) = self.get(id) else { return };
+        if let Some(work) = &conn.work {
+            prefetch(&work.queue);
+            prefetch(&work.sending);
+            prefetch(&work.up_meter);
+        }
+        if let Some(pending) = &conn.out.pending {
+            prefetch(&**pending);
+        }
+    }
+    /// Asks for what mainline's choke rounds look at.
+    pub(super) fn prefetch_standing(&self, id: ConnId) {
+        if let Some(slot) = self.slots.get(id.0 as usize) {
+            slot.lines.prefetch(0..1);
+            slot.lines.prefetch(2..3);
+        }
+    }
+    /// Asks for what a request needs besides, if `id` would answer one; it must have been prefetched before.
+    pub(super) fn prefetch_request(&self, id: ConnId) {
+        let Some(slot) = self.slots.get(id.0 as usize) else { return };
+        if let Some(conn) = slot.conn.as_ref().filter(|conn| !conn.choking_us) {
+            slot.lines.prefetch(2..3);
+            if let Some(work) = &conn.work {
+                prefetch(&work.active);
+            }
         }
     }
     pub(super) fn get(&self, id: ConnId) -> Option<&Conn> {
@@ -552,11 +614,11 @@ impl Conns {
         self.slots.len() as u32
     }
     pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Conn)> {
-        let numbered = self.slots.iter().enumerate();
+        let numbered = self.slots.iter().enumerate().inspect(|(_, slot)| slot.prefetch_later());
         numbered.filter_map(|(n, slot)| Some((ConnId(n as u32), slot.conn.as_ref()?)))
     }
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnId, &mut Conn)> {
-        let numbered = self.slots.iter_mut().enumerate();
+        let numbered = self.slots.iter_mut().enumerate().inspect(|(_, slot)| slot.prefetch_later());
         numbered.filter_map(|(n, slot)| Some((ConnId(n as u32), slot.conn.as_mut()?)))
     }
     pub(super) fn to(&self, remote: PeerId) -> Option<(ConnId, &Conn)> {

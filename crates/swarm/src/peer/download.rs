@@ -92,7 +92,7 @@ impl Peer {
             if let (Some(work), false) = (&mut c.work, fast) {
                 asked.append(&mut work.active);
             }
-            if let Some(extras) = &mut c.extras {
+            if let Some(extras) = c.extras_mut() {
                 extras.end_game = false;
                 if !fast {
                     let given_up = std::mem::take(&mut extras.given_up);
@@ -136,7 +136,7 @@ impl Peer {
         work.slow_start.block(now, length);
         let owes = !work.active.is_empty();
         let mut given_up = false;
-        if let Some(extras) = &mut c.extras {
+        if let Some(extras) = c.extras_mut() {
             let took = now.since(extras.owes_since);
             let late = |max| took >= extras.request_time.timeout(max);
             let late = self.profile.requests.request_timeout_ns.is_some_and(late);
@@ -254,7 +254,7 @@ impl Peer {
     }
     /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
     pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {
-        if self.endgame.is_none() && self.conns.get(id).is_some_and(|c| c.extras.is_some()) {
+        if self.endgame.is_none() && self.conns.get(id).is_some_and(|c| c.extras().is_some()) {
             return self.request_a_block(now, id);
         }
         let Some(depth) = self.depth(now, id) else { return };
@@ -369,6 +369,7 @@ impl Peer {
             let unchoking = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
             willing.extend(unchoking.map(|(id, _)| id));
             self.stream.shuffle(&mut willing);
+            willing.iter().for_each(|id| self.conns.prefetch_request(*id));
             for id in willing.drain(..) {
                 self.request_more(now, id, Some(&lost));
             }

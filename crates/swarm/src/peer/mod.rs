@@ -263,6 +263,11 @@ impl Peer {
         self.conns.prefetch(conn);
     }
 
+    /// Asks for what a message that is followed by a request needs besides, after [`prefetch`](Peer::prefetch).
+    pub fn prefetch_request(&self, conn: ConnId) {
+        self.conns.prefetch_request(conn);
+    }
+
     /// Asks for what [`next_grant`](Peer::next_grant) needs: first this,
     pub fn prefetch_limiter(&self) {
         flashcrowd_base::prefetch(&self.limiter);
@@ -273,9 +278,7 @@ impl Peer {
     }
     /// and, after [`prefetch`](Peer::prefetch), for what writing a block to a connection needs.
     pub fn prefetch_work(&self, conn: ConnId) {
-        if let Some(work) = self.conns.get(conn).and_then(|conn| conn.work.as_deref()) {
-            flashcrowd_base::prefetch(work);
-        }
+        self.conns.prefetch_block(conn);
     }
 
     /// The PIECE of which a part has been written to a neighbour, and the rest has not.
@@ -386,7 +389,7 @@ impl Peer {
         self.now = now;
         let Some(c) = self.conns.get_mut(conn) else { return };
         c.last_heard = now;
-        if let Some(extras) = &mut c.extras {
+        if let Some(extras) = c.extras_mut() {
             // Rates are of payload: a block, not the header of its PIECE (`stat::received_bytes`).
             let payload = if let Message::Piece { length, .. } = message { length } else { 0 };
             extras.statistics.down.take_back(message.size() - payload);

@@ -115,7 +115,7 @@ impl Peer {
             self.reachable = true;
             c.send(id, handshake, true, &mut self.actions);
         }
-        if let Some(extras) = &mut c.extras {
+        if let Some(extras) = c.extras_mut() {
             extras.fast = offered.fast && self.profile.fast.enabled;
             extras.protocol = offered.protocol && self.exchange.is_some();
             extras.indifferent_since = now;

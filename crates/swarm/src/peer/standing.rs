@@ -51,7 +51,7 @@ impl Conn {
         if self.interested == interested {
             return false;
         }
-        if let Some(extras) = &mut self.extras {
+        if let Some(extras) = self.extras_mut() {
             extras.indifferent_since = now;
         }
         self.leave(wants);
@@ -61,7 +61,7 @@ impl Conn {
     }
     /// Whether that the other end chokes us, or does not, is news.
     pub(super) fn is_choking_us_anew(&self, choking: bool) -> bool {
-        self.extras.is_some() && self.choking_us != choking
+        self.extras().is_some() && self.choking_us != choking
     }
     /// The other end chokes us, or does not; whether that is a change.
     pub(super) fn set_choking_us(&mut self, choking: bool, wants: &mut Wants) -> bool {

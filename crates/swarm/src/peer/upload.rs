@@ -1,7 +1,7 @@
 //! The uploading half: requests, turns, chokes.
 
 use super::Peer;
-use super::connection::Conn;
+use super::connection::{Conn, TOGETHER};
 use super::send_buffer::BlockRequest;
 use crate::choker::{Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
 use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
@@ -174,7 +174,7 @@ impl Peer {
         if !std::mem::replace(&mut c.interested_in_us, false) {
             return;
         }
-        if let Some(extras) = &mut c.extras {
+        if let Some(extras) = c.extras_mut() {
             extras.indifferent_since = now;
         }
         // libtorrent goes on with what was asked of it until it chokes.
@@ -233,6 +233,11 @@ impl Peer {
     pub(super) fn choke_round(&mut self, now: Time) {
         self.choker.round += 1;
         self.rechoke(now, true);
+        let choker = &self.profile.choker;
+        if (choker.leech, choker.seed) == (LeechChoker::Mainline, SeedChoker::Mainline) {
+            // They go by rates and turns, and not by what a round brought.
+            return;
+        }
         for (_, c) in self.conns.iter_mut() {
             // Without work nothing came in or went out.
             let Some(work) = &mut c.work else { continue };
@@ -329,7 +334,11 @@ impl Peer {
     fn collect_givers(&mut self, now: Time, candidates: &mut Vec<Candidate>) {
         let profile = &*self.profile;
         candidates.clear();
-        for &id in self.choker.order() {
+        let order = self.choker.order();
+        for (place, &id) in order.iter().enumerate() {
+            if let Some(later) = order.get(place + TOGETHER) {
+                self.conns.prefetch_standing(*later);
+            }
             let Some(c) = self.conns.get_mut(id) else { continue };
             let snubbed = c.has_snubbed(now, &profile.requests);
             let ranked = c.interested_in_us && !(snubbed && profile.requests.snubbing);
@@ -422,7 +431,7 @@ impl Peer {
             return;
         }
         c.work(&self.profile.meter).end = cause;
-        if let Some(extras) = &mut c.extras {
+        if let Some(extras) = c.extras_mut() {
             extras.suggestions.forget();
         }
         if !c.is_behind(behind) {

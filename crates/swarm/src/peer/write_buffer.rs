@@ -33,7 +33,7 @@ pub(super) struct WriteBuffer {
     pub(super) space: u32,
     pub(super) unpolled: u32,
     /// What the socket buffer did not take, once there was such a thing.
-    pending: Option<Box<Pending>>,
+    pub(super) pending: Option<Box<Pending>>,
 }
 
 impl WriteBuffer {

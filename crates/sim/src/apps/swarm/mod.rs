@@ -276,11 +276,13 @@ impl<'p> Swarms<'p> {
             self.settle_uplink(world, peer);
         }
     }
-    /// Prefetches what a message needs of a connection of a peer.
-    fn prefetch_connection(&self, peer: u32, conn: ConnId) {
-        if let Some(machine) = &self.peers[peer as usize].machine {
-            machine.prefetch(conn);
-        }
+    /// The peer and the connection that a message at a socket of `owner` is for.
+    fn reader(&self, owner: Owner) -> Option<(&Peer, &swarm::Peer, ConnId)> {
+        let (End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner)? else {
+            return None;
+        };
+        let peer = &self.peers[peer as usize];
+        Some((peer, peer.machine.as_ref()?, conn))
     }
 }
 
@@ -456,9 +458,7 @@ impl App for Swarms<'_> {
             3 => {
                 let conn = machine.next_grant()?;
                 machine.prefetch(conn);
-                if let Some(sockets) = peer.sockets.get(conn.0 as usize) {
-                    prefetch(sockets);
-                }
+                peer.prefetch_sockets(conn);
             }
             _ => {
                 let conn = machine.next_grant()?;
@@ -469,8 +469,14 @@ impl App for Swarms<'_> {
         None
     }
     fn prefetch_reader(&self, owner: Owner) {
-        if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
-            self.prefetch_connection(peer, conn);
+        if let Some((peer, machine, conn)) = self.reader(owner) {
+            machine.prefetch(conn);
+            peer.prefetch_sockets(conn);
+        }
+    }
+    fn prefetch_beyond_reader(&self, owner: Owner) {
+        if let Some((_, machine, conn)) = self.reader(owner) {
+            machine.prefetch_request(conn);
         }
     }
 }
@@ -481,6 +487,11 @@ impl Peer {
         let PeerSockets { control, outgoing, .. } = self.sockets(conn);
         let socket = if outgoing == NO_SOCKET { control } else { outgoing };
         (socket != NO_SOCKET).then_some(socket)
+    }
+    fn prefetch_sockets(&self, conn: ConnId) {
+        if let Some(sockets) = self.sockets.get(conn.0 as usize) {
+            prefetch(sockets);
+        }
     }
     fn sockets(&self, conn: ConnId) -> PeerSockets {
         self.sockets.get(conn.0 as usize).copied().unwrap_or(PeerSockets::NONE)

@@ -96,7 +96,7 @@ pub(super) struct Sender {
     /// RFC 8985, section 7.1: TLP.end_seq, SND.NXT after the probe, or [`NO_TLP`]; and TLP.is_retrans,
     /// whether the probe was a retransmission.
     tlp_end_seq: u64,
-    rtt: RoundTrip,
+    pub(super) rtt: RoundTrip,
     /// Doublings of the RTO; 31 and more count as 31.
     backoff: u8,
     retries: u8,
