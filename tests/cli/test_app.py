@@ -1,3 +1,5 @@
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -5,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd import cli
 from flashcrowd.cli import main
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -158,3 +161,12 @@ def test_what_serves_fetches_and_limits_reads_no_studies():
 def test_every_command_explains_itself(capsys, command: str):
     assert status(command, "--help") == 0
     assert f"flashcrowd {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "page", sorted(Path(cli.__file__).parent.glob("*.py")), ids=lambda it: it.stem
+)
+def test_no_help_has_what_is_printed_as_nothing(page: Path):
+    """Help is rendered as Markdown, in which a tag is a tag."""
+    constants = [it for it in ast.walk(ast.parse(page.read_text())) if isinstance(it, ast.Constant)]
+    assert not [it.value for it in constants if re.search(r"<[!/a-z]", str(it.value))]

@@ -56,10 +56,9 @@ def reproduce(
     write_docs: Annotated[
         Path | None,
         Parameter(
-            help="Also write how many claims met which verdict into this page in Markdown, between "
-            "<!-- claims of quick mode --> or <!-- claims of the whole campaign --> and "
-            "<!-- end of claims -->, and the tables of items between <!-- item NAME --> and "
-            "<!-- end of item -->."
+            help="Also write how many claims met which verdict, and the tables of figures, into "
+            "this page in Markdown, at the places that comments in it mark. A page that has none "
+            "is told which line to add."
         ),
     ] = None,
     shuffles: Annotated[
