@@ -39,6 +39,13 @@ JUDGED = [
 ]
 
 
+def test_of_several_numbers_those_are_named_that_are_not_met(evidence: Evidence) -> None:
+    measured = "3+1 2 for 2; 2+2 5 for 3 (not reproduced); 1+3 4 for 4 (undecided); n = 10"
+    claim = Claim("c", "3", "Three numbers.", "level")
+    text = paper_docs.claims(evidence, [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))])
+    assert "| Three numbers. | 2+2 5 for 3 |\n" in text
+
+
 class Drawn(paper.Paper):
     @property
     def figures(self):

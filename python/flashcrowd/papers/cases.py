@@ -82,7 +82,7 @@ def conclude(
     named = max(cases, key=lambda case: furthest(case.found))
     text = f"{words(named.found)} at {named.at}"
     if len(cases) > 1:
-        text += f", the furthest of {len(cases)} cases"
+        text += f", the largest difference of {len(cases)} cases"
     return Finding(combine(verdicts), text, named.found.n, _exceptions(cases, verdicts, words))
 
 

@@ -90,7 +90,7 @@ class Measured:
             combine=verdict.any_of if some else verdict.all_of,
         )
         if some:
-            measured = finding.measured.replace("the furthest of", "the nearest of")
+            measured = finding.measured.replace("the largest difference of", "the smallest of")
             return Finding(finding.verdict, measured, finding.n)
         return finding
 

@@ -91,9 +91,16 @@ def claims(evidence: Evidence, judged: Sequence[Judged]) -> str:
     tables = [Table(head, [[str(len(judged)), *(str(counts[v]) for v in shown)]], "")]
     if not evidence.quick:
         missed = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
-        rows = [[one.claim.says, one.finding.measured] for one in missed]
+        rows = [[one.claim.says, _where_missed(one.finding.measured)] for one in missed]
         tables.append(Table(["not reproduced: the paper says", "measured"], rows, ""))
     return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
+
+
+def _where_missed(measured: str) -> str:
+    """Of a finding of several numbers those that were not met."""
+    mark = f" ({Verdict.NOT_REPRODUCED.value})"
+    missed = [part.replace(mark, "") for part in measured.split("; ") if mark in part]
+    return "; ".join(missed) or measured
 
 
 def _of_runs(evidence: Evidence) -> str:
