@@ -1,4 +1,4 @@
-"""Answers over SCGI: within one time as a whole, and within bounds."""
+"""Answers over SCGI and at a console: within one time as a whole, and within bounds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from flashcrowd.client_api import http
 from flashcrowd.clients import rpc
-from flashcrowd.clients.rpc import RpcError, Scgi
+from flashcrowd.clients.host_sandbox import HostSandbox
+from flashcrowd.clients.rpc import Console, RpcError, Scgi
 
 
 @contextlib.contextmanager
@@ -49,3 +50,46 @@ def test_an_answer_without_end_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
     endless = dripping(tmp_path / "socket", bytes(500))
     with endless as asked, pytest.raises(RpcError, match="without end"):
         asked("system.pid")
+
+
+@contextlib.contextmanager
+def console(answer: Callable[[str], bytes]) -> Iterator[Console]:
+    """A console that greets, and says something to each line."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def serve() -> None:
+            connection = listener.accept()[0]
+            with connection, contextlib.suppress(OSError), connection.makefile() as lines:
+                connection.sendall(b"Welcome\n")
+                for line in lines:
+                    connection.sendall(answer(line.strip()))
+
+        threading.Thread(target=serve, daemon=True).start()
+        asked = Console(HostSandbox("here", "127.0.0.1"), listener.getsockname()[1])
+        with contextlib.closing(asked):
+            yield asked
+
+
+def echoed(line: str) -> bytes:
+    """What BiglyBT says: it puts what it echoes into brackets."""
+    word, _, rest = line.partition(" ")
+    return f"[{rest}]\n".encode() if word == "echo" else f"> {line}\n".encode()
+
+
+def test_a_console_gives_the_answer_to_each_command():
+    with console(echoed) as asked:
+        assert asked("one").splitlines() == ["Welcome", "> one"]
+        assert asked("two").strip() == "> two"
+
+
+def test_a_console_that_says_nothing_or_too_much_gives_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(rpc, "TIMEOUT_S", 0.4)
+    with console(lambda line: b"") as asked, pytest.raises(RpcError, match=r"one: .*timed out"):
+        asked("one")
+    monkeypatch.setattr(http, "MOST_BYTES", 1000)
+    with console(lambda line: bytes(5000)) as asked, pytest.raises(RpcError, match="without end"):
+        asked("one")

@@ -17,6 +17,7 @@ from flashcrowd.clients import (
     PROGRAMS,
     HostSandbox,
     aria2,
+    biglybt,
     libtorrent,
     qbittorrent,
     rtorrent,
@@ -258,7 +259,7 @@ def changes() -> list[Change]:
 
 OVER_UTP = ("connections.tcp_fallback",)
 """Keys that matter only where connections are opened over uTP."""
-TCP_ONLY = ("aria2", "rtorrent")
+TCP_ONLY = ("aria2", "rtorrent", "biglybt")
 
 
 def played(changed: dict[str, Any]) -> Settings:
@@ -293,6 +294,8 @@ def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unme
             return said, [*qbittorrent.unmet(settings)]
         case "aria2":
             return aria2.told(job), [*aria2.unmet(settings)]
+        case "biglybt":
+            return biglybt.told(job), [*biglybt.unmet(settings)]
         case _:
             return rtorrent.told(job), [*rtorrent.unmet(settings)]
 
@@ -317,8 +320,7 @@ def test_every_key_of_a_profile_is_set_or_listed(
         if change.key in CANNOT_MATTER or (change.key in OVER_UTP and program in TCP_ONLY):
             continue
         (one, unmet), (other, unmet_then) = (told(program, it, tmp_path) for it in (before, after))
-        listed = {it for it in unmet_then if it not in unmet}
-        names = {it.setting for it in listed}
+        names = {it.setting for it in {*unmet} ^ {*unmet_then}}
         if one == other and not any(f"{it}.".startswith(f"{change.key}.") for it in names):
             silent.append((change.key, change.said))
     assert silent == []
@@ -333,7 +335,7 @@ def test_pieces_in_sequence_are_a_flag_of_the_torrent_where_there_is_one(tmp_pat
     (_, (_, options)), unmet = told("qbittorrent", sequential, tmp_path)
     assert options == {"sequentialDownload": "true"}
     assert "picker.order" not in {it.setting for it in unmet}
-    for program in ("transmission", "aria2", "rtorrent"):
+    for program in ("transmission", "aria2", "rtorrent", "biglybt"):
         listed = {it.setting: it.asked for it in told(program, sequential, tmp_path)[1]}
         assert listed["picker.order"] == "sequential"
 

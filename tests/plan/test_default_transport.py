@@ -66,6 +66,7 @@ def test_the_default_of_a_client_is_that_of_its_profile(profile: str):
         ({"program": "qbittorrent"}, "libtorrent", True),
         ({"program": "aria2"}, "inherit", False),
         ({"program": "rtorrent"}, "inherit", False),
+        ({"program": "biglybt"}, "inherit", False),
         ({"profile": "mainline-4.0.2", "transport": "libutp"}, "libutp", True),
         ({"profile": "mainline-4.0.2", "data_transport": "libutp"}, "inherit", True),
         ({"profile": "mainline-4.0.2", "program": "qbittorrent"}, "inherit", False),

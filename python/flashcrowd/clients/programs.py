@@ -128,6 +128,14 @@ PROGRAMS: Mapping[str, Program] = {
             each_bytes=4_000_000,
             once_bytes=14_000_000,
         ),
+        Program(
+            "biglybt",
+            f"{_HERE}.biglybt",
+            "BiglyBT",
+            "apt install biglybt",
+            each_bytes=173_000_000,
+            once_bytes=22_000_000,
+        ),
     )
 }
 

@@ -1,4 +1,4 @@
-"""Asking a program: JSON and forms over HTTP, XML over SCGI, from outside of its namespace."""
+"""Asking a program over HTTP, SCGI or at its console, from outside of its namespace."""
 
 from __future__ import annotations
 
@@ -130,3 +130,73 @@ class Scgi:
             connection.close()
             raise
         return connection
+
+
+class Console:
+    """A console over TCP that takes a command a line, as BiglyBT's for telnet.
+
+    It has no word for the end of an answer: that is where the answer to `echo` comes.
+    """
+
+    def __init__(self, place: HostSandbox, port: int) -> None:
+        self._place, self._port = place, port
+        self._connection: socket.socket | None = None
+        self._asked = 0
+
+    def is_up(self) -> bool:
+        """Whether anybody listens there."""
+        try:
+            self._connected()
+        except OSError:
+            return False
+        return True
+
+    def __call__(self, command: str) -> str:
+        """Everything that it says to a command.
+
+        Raises:
+            RpcError: there is no answer.
+        """
+        self._asked += 1
+        end = f"end-of-answer-{self._asked}"
+        try:
+            connection = self._connected()
+            ends = time.monotonic() + TIMEOUT_S
+            connection.sendall(f"{command}\necho {end}\n".encode())
+            answer = bytearray()
+            while end.encode() not in answer:
+                if (left_s := ends - time.monotonic()) <= 0:
+                    raise TimeoutError("timed out")
+                connection.settimeout(left_s)
+                # It writes line by line and waits for each to be acknowledged (Nagle's rule).
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                piece = connection.recv(65536)
+                if not piece:
+                    raise OSError("it hung up")
+                answer += piece
+                if len(answer) > http.MOST_BYTES:
+                    raise OSError("an answer without end")
+        except OSError as error:
+            self.close()
+            raise RpcError(f"{command}: no answer: {error}") from None
+        said, _, _ = answer.partition(end.encode())
+        return said.decode(errors="replace").removesuffix("[")
+
+    def _connected(self) -> socket.socket:
+        if self._connection is None:
+            with entered(self._place.netns):
+                connection = socket.socket()
+            try:
+                connection.settimeout(TIMEOUT_S)
+                connection.connect(("127.0.0.1", self._port))
+            except OSError:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

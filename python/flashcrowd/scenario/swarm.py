@@ -138,11 +138,11 @@ def _default_arrivals(given: dict[str, Any]) -> FlashCrowd:
     return FlashCrowd(spread=Span("0 s" if given.get("role") == "seed" else "10 s"))
 
 
-Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorrent"]
+Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorrent", "biglybt"]
 """The programs that an engine can run."""
 
 
-WITHOUT_UTP: tuple[Program, ...] = ("aria2", "rtorrent")
+WITHOUT_UTP: tuple[Program, ...] = ("aria2", "rtorrent", "biglybt")
 """Those that have no uTP."""
 
 
