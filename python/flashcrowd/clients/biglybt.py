@@ -7,17 +7,20 @@ import re
 import shutil
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from flashcrowd.autolimit.session import Status
 from flashcrowd.base.errors import shown_line
-from flashcrowd.clients import bencode
+from flashcrowd.clients import bencode, dht_node
 from flashcrowd.clients.client import Found, Job, Progress, bitfield
+from flashcrowd.clients.controller import Asked
 from flashcrowd.clients.daemon import Daemon
-from flashcrowd.clients.host_sandbox import free_port
+from flashcrowd.clients.host_sandbox import HostSandbox, free_port
 from flashcrowd.clients.rpc import Console, RpcError
 from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
@@ -25,6 +28,10 @@ NAME = "biglybt"
 TRANSPORTS: tuple[Transport, ...] = ("tcp",)
 """Its uTP is a plugin, which the package lacks."""
 ZERO_UPLOAD = False
+OWN_CONTROLS = {"auto-speed-v1": 1, "auto-speed-v2": 2}
+"""The upload controllers of a plan that it has by itself, with its number for each."""
+LEAST_NODES = 3
+"""It looks for the best of so many nodes of its DHT before it pings one."""
 OFFERED = (
     *("connections.max_connections", "connections.drop_seed_to_seed"),
     *("peer_exchange.enabled", "choker.slots", "super_seeding"),
@@ -41,7 +48,7 @@ _LEAST_SLOTS = 2
 _LEAST_KIBIBYTES = 5
 """Below this upload limit (`CONFIG_DEFAULT_MIN_MAX_UPLOAD_SPEED`) it limits downloads, too."""
 _PLUGINS = (
-    *("azbpdht", "azbpdhdtracker", "azbpmagnet", "azbpremovalrules", "azbpsharehoster"),
+    *("azbpdhdtracker", "azbpmagnet", "azbpremovalrules", "azbpsharehoster"),
     *("azbpupnp", "azbuddy", "azextseed", "azintrss", "azintsimpleapi", "azlocaltracker"),
     "aznetstat",
 )
@@ -57,6 +64,10 @@ _FLAGS = (
 _INCOMPLETE = ".part"
 """What follows the name of a file until it is complete."""
 _ALERTS = 4
+_LIMIT = re.compile(r"\u2502 (\d+)\s*$", re.MULTILINE)
+"""A whole number as its console shows settings."""
+_PINGS = re.compile(rb" average=(\d+), running_average=\d+,idle_average=(\d+)")
+"""What its controller writes of pings, in milliseconds."""
 _VERSION = re.compile(rb"\d+(?:\.\d+){3}")
 
 
@@ -109,6 +120,82 @@ def told(job: Job) -> dict[str, int | str]:
     }
 
 
+@dataclass(frozen=True)
+class _Machine:
+    """What is given to one Java machine.
+
+    Attributes:
+        place: where it runs.
+        folder: its folder.
+        port: at which it listens for peers, and for its DHT.
+        console: port of its console.
+        nodes: whom its DHT knows; without any it has none.
+    """
+
+    place: HostSandbox
+    folder: Path
+    port: int
+    console: int
+    nodes: Sequence[HostSandbox] = ()
+
+    def command(self, **given: int | str) -> list[str | Path]:
+        """Write its configuration; gives what starts it."""
+        config = self.folder / "config"
+        (config / "dht").mkdir(parents=True)
+        off = _PLUGINS if self.nodes else (*_PLUGINS, "azbpdht")
+        settings: dict[str, int | str] = {
+            "Telnet_iPort": self.console,
+            "Telnet_sAllowedHosts": "127.0.0.1",
+            "Bind IP": self.place.address,
+            "Enforce Bind IP": 1,
+            "TCP.Listen.Port": self.port,
+            "UDP.Listen.Port": self.port,
+            "UDP.NonData.Listen.Port": self.port,
+            # A transport of its own over UDP.
+            "UDP.Listen.Port.Enable": 0,
+            "peercontrol.udp.public.enable": 0,
+            "Server Enable UDP": 0,
+            "update.start": 0,
+            "update.periodic": 0,
+            "Send Version Info": 0,
+            "Auto Adjust Transfer Defaults": 0,
+            "LAN Speed Enabled": 0,
+            # Its other DHTs.
+            "dht.net.cvs_v4.enable": 0,
+            "dht.net.main_v6.enable": 0,
+            "dht.net.biglybt_main_v4.enable": 0,
+            **{f"PluginInfo.{name}.enabled": 0 for name in off},
+            **given,
+        }
+        (config / "biglybt.config").write_bytes(bencode.encode(settings))
+        # What a machine knows that has been in a DHT before: its own address, and others.
+        (config / "dht" / "addresses.dat").write_bytes(
+            bencode.encode({"most_recent": self.place.address})
+        )
+        (config / "dht" / "contacts.dat").write_bytes(dht_node.contacts(self.nodes, self.port))
+        # Names are found in this file alone: it asks for hosts of its makers.
+        hosts = self.folder / "hosts"
+        first = self.nodes[0] if self.nodes else None
+        seed = "" if first is None else f"{first.address} dht.biglybt.com\n"
+        hosts.write_text(f"127.0.0.1 localhost\n{seed}")
+        return [
+            shutil.which("java") or "java",
+            "-cp",
+            ":".join(map(str, _class_path(shutil.which("biglybt") or "biglybt"))),
+            *_FLAGS,
+            f"-Djdk.net.hosts.file={hosts}",
+            f"-Dazureus.config.path={config}",
+            f"-Dazureus.install.path={config}",
+            "com.biglybt.ui.Main",
+            "--ui=telnet",
+        ]
+
+
+def _dht_runs(console: Console) -> bool:
+    """Whether its DHT has begun: a quarter of a minute after it."""
+    return "Router:" in console("show dht")
+
+
 class BiglyBT(Daemon):
     """One process."""
 
@@ -118,67 +205,42 @@ class BiglyBT(Daemon):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        port = free_port(job.place)
-        self._console = Console(job.place, port)
+        machine = _Machine(job.place, job.folder, job.port, free_port(job.place), job.reflectors)
+        self._console = Console(job.place, machine.console)
         self._hash = job.torrent.info_hash.hex().upper()
         self._stats = job.folder / "stats.xml"
         self._hashed = -1
         """How many pieces it had when they were hashed."""
+        self._heard = 0
+        """How much of its controller's log was read."""
+        self.control: list[Asked] = []
+        """What its own upload controller does, if it is to have one."""
         # The file gets its name when it is complete.
         self.hook = job.content
         job.unmet.extend(unmet(job.settings))
-        given: dict[str, int | str] = {
-            "Telnet_iPort": port,
-            "Telnet_sAllowedHosts": "127.0.0.1",
-            "Bind IP": job.place.address,
-            "Enforce Bind IP": 1,
-            "TCP.Listen.Port": job.port,
-            "UDP.Listen.Port": job.port,
-            "UDP.NonData.Listen.Port": job.port,
-            # A transport of its own over UDP.
-            "UDP.Listen.Port.Enable": 0,
-            "peercontrol.udp.public.enable": 0,
-            "Server Enable UDP": 0,
-            "update.start": 0,
-            "update.periodic": 0,
-            "Send Version Info": 0,
-            "Default save path": str(job.content.parent),
-            "Auto Adjust Transfer Defaults": 0,
-            "LAN Speed Enabled": 0,
-            "Max.Peer.Connections.Per.Torrent.When.Seeding.Enable": 0,
-            "Tracker Client Exclude LAN": 0,
-            "Tracker Client Scrape Enable": 0,
-            "Tracker Client Closedown Timeout": 5,
-            "Stats Export File Details": 1,
-            "Rename Incomplete Files": int(not job.seed),
-            "Rename Incomplete Files Extension": _INCOMPLETE,
-            **{f"PluginInfo.{name}.enabled": 0 for name in _PLUGINS},
-            **told(job),
-        }
-        config = job.folder / "config"
-        config.mkdir()
-        (config / "biglybt.config").write_bytes(bencode.encode(given))
-        # Names are found in this file alone: it asks for hosts of its makers.
-        hosts = job.folder / "hosts"
-        hosts.write_text("127.0.0.1 localhost\n")
-        found_at = shutil.which("biglybt") or "biglybt"
-        self.start(
-            [
-                shutil.which("java") or "java",
-                "-cp",
-                ":".join(map(str, _class_path(found_at))),
-                *_FLAGS,
-                f"-Djdk.net.hosts.file={hosts}",
-                f"-Dazureus.config.path={config}",
-                f"-Dazureus.install.path={config}",
-                "com.biglybt.ui.Main",
-                "--ui=telnet",
-            ]
+        command = machine.command(
+            **{
+                "Default save path": str(job.content.parent),
+                "Max.Peer.Connections.Per.Torrent.When.Seeding.Enable": 0,
+                "Tracker Client Exclude LAN": 0,
+                "Tracker Client Scrape Enable": 0,
+                "Tracker Client Closedown Timeout": 5,
+                "Stats Export File Details": 1,
+                "Rename Incomplete Files": int(not job.seed),
+                "Rename Incomplete Files Extension": _INCOMPLETE,
+                "Auto Upload Speed Enabled": int(bool(job.control)),
+                "Auto Upload Speed Version": OWN_CONTROLS.get(job.control, 1),
+                # Its log of what the controller does.
+                "Auto Upload Speed Debug Enabled": int(bool(job.control)),
+                "Logger.DebugFiles.Enabled.Force": int(bool(job.control)),
+                **told(job),
+            }
         )
+        self.start(command)
 
     def is_up(self) -> bool:
-        """Whether its console answers."""
-        return self._console.is_up()
+        """Whether its console answers, and its DHT runs if it is to ping."""
+        return self._console.is_up() and (not self.job.control or _dht_runs(self._console))
 
     def add(self) -> None:
         """Give it the torrent. A seed hashes its file first."""
@@ -205,7 +267,7 @@ class BiglyBT(Daemon):
 
         whole = count("FILES/FILE/DOWNLOADED")
         torrent = self.job.torrent
-        return Progress(
+        progress = Progress(
             at=time.monotonic(),
             down=count("DOWNLOADED"),
             up=count("UPLOADED"),
@@ -214,6 +276,33 @@ class BiglyBT(Daemon):
             down_rate=count("DOWNLOAD_SPEED"),
             up_rate=count("UPLOAD_SPEED"),
             neighbours=count("TOTAL_SEEDS") + count("TOTAL_LEECHERS"),
+        )
+        if self.job.control:
+            self._note(self.progress, progress)
+        return progress
+
+    def _note(self, before: Progress, now: Progress) -> None:
+        """What its own controller does, by the limit that it has now and its log."""
+        said = _LIMIT.search(self._do("set", "Max Upload Speed KBs"))
+        limit = int(said[1]) << 10 if said and said[1] != "0" else None
+        rtt = base = None
+        with contextlib.suppress(OSError):
+            lines = (self.job.folder / "config" / "logs" / "SpeedMan_1.log").read_bytes()
+            for rtt_ms, base_ms in _PINGS.findall(lines, self._heard):
+                rtt, base = int(rtt_ms) * 1_000_000, int(base_ms) * 1_000_000
+            self._heard = len(lines)
+        last = self.control[-1] if self.control else None
+        self.control.append(
+            Asked(
+                at=now.at,
+                limit=limit,
+                up=(now.up - before.up) / max(now.at - before.at, 1e-9),
+                down=(now.down - before.down) / max(now.at - before.at, 1e-9),
+                rtt=rtt,
+                base=base if base is not None or last is None else last.base,
+                lost=0,
+                status=_status(limit, last),
+            )
         )
 
     def has(self) -> int | None:
@@ -255,6 +344,14 @@ class BiglyBT(Daemon):
     def _do(self, *words: Any) -> str:
         """One command of its console; gives the answer."""
         return self._console(" ".join(f'"{word}"' for word in words))
+
+
+def _status(limit: int | None, last: Asked | None) -> Status:
+    """A controller's phase, seen from outside: it tells none."""
+    most = float("inf")
+    now, before = limit or most, (last.limit or most) if last is not None else most
+    phase = "raising" if now > before else "lowering" if now < before else "holding"
+    return Status(None, None, limit, None, None, None, None, phase, "its own")
 
 
 def _kibibytes(upload: Upload) -> int:

@@ -83,6 +83,8 @@ class Job:
         port: where it listens for peers.
         have: whether the completion of every piece is to be told.
         unmet: what the program does not offer; filled by the client.
+        control: the upload controller that the program brings along and is to use; empty for none.
+        reflectors: where there are nodes that such a controller can ping.
     """
 
     place: HostSandbox
@@ -93,6 +95,8 @@ class Job:
     port: int = 6881
     have: bool = False
     unmet: list[Unmet] = field(default_factory=list)
+    control: str = ""
+    reflectors: tuple[HostSandbox, ...] = ()
 
     @property
     def content(self) -> Path:

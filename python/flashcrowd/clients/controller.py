@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd import _core
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import PERIOD_NS, Loop
 from flashcrowd.autolimit.memory import Volatile
@@ -22,7 +23,7 @@ from flashcrowd.base.rows import Row
 from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.client_api.client import Gone, Reading, Refused
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
-from flashcrowd.clients.settings import Settings, Unmet
+from flashcrowd.clients.settings import OWN, Settings, Unmet
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import ControlledUpload, Plan, Population, SwarmWorkload
 
@@ -55,6 +56,9 @@ def differences(
     if spec is None:
         return
     kind = spec["controller"]["kind"]
+    if program not in STEPS:
+        yield from _own_differences(spec, program)
+        return
     if kind not in ("fixed", "unlimited"):
         if spec["probe_bytes"] != Icmp.cost:
             given = f"{Icmp.cost} B by ICMP, more or less by other ways"
@@ -89,6 +93,19 @@ def differences(
             "what the client has until its controller says something else",
             "a ceiling for its controller, as any limit of a user is",
         )
+
+
+def _own_differences(spec: ControlledUpload, program: str) -> Iterator[Unmet]:
+    """What the plan says and the controller of a program itself does not."""
+    kind = spec["controller"]["kind"]
+    yield _unmet("name", kind, f"that of {program} itself, by its own defaults and counters")
+    yield _unmet("reflector", "whom the controller asks", "the nodes of its DHT that it chooses")
+    (known,) = (it for it in json.loads(_core.upload_controllers()) if it["name"] == kind)
+    for parameter in known["parameters"]:
+        asked = spec["controller"][parameter["name"]]
+        if asked != parameter["default"]:
+            name = parameter["name"].removesuffix("_ns").removesuffix("_bps")
+            yield _unmet(name, str(asked), OWN)
 
 
 def _unmet(name: str, asked: str, given: str) -> Unmet:
@@ -269,6 +286,26 @@ class Controller:
     def _fail(self, why: str, words: Sequence[str]) -> None:
         lines = "".join(f"\n  {line}" for line in words)
         self.failure = f"upload controller {self._spec['controller']['kind']}: {why}{lines}"
+
+
+class Own:
+    """The controller that a client has by itself: it is only seen.
+
+    Attributes:
+        rows: what it did so far, as its client says.
+        failure: always empty: it ends with its client.
+    """
+
+    failure = ""
+
+    def __init__(self, rows: Sequence[Asked]) -> None:
+        self.rows = rows
+
+    def stop(self) -> None:
+        """It ends with its client."""
+
+    def close(self) -> None:
+        """It has ended with its client."""
 
 
 def rows(asked: Sequence[Asked], seconds: Callable[[float], float]) -> Iterator[Row]:

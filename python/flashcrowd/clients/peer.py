@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flashcrowd import _core
 from flashcrowd.clients.client import Client, Progress
-from flashcrowd.clients.controller import Controller
+from flashcrowd.clients.controller import Controller, Own
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.plan.types import Population
 
@@ -39,7 +39,7 @@ class Peer:
         self.spec, self.place = spec, place
         self.client: Client | None = None
         self.closed = False
-        self.controller: Controller | None = None
+        self.controller: Controller | Own | None = None
         self.timeouts_before = self.timeouts = self.pieces_told = 0
 
     @property

@@ -10,7 +10,13 @@ from typing import Protocol, cast
 from flashcrowd.clients import descriptors, opentracker, settings
 from flashcrowd.clients.client import Client, Found, Job
 from flashcrowd.plan.parts import workload, workloads
-from flashcrowd.plan.types import Plan, SwarmWorkload, TransferWorkload
+from flashcrowd.plan.types import (
+    ControlledUpload,
+    Plan,
+    Population,
+    SwarmWorkload,
+    TransferWorkload,
+)
 
 DEFAULT = "libtorrent"
 """What plays the peers of a population that names no program."""
@@ -54,6 +60,11 @@ class Program:
     def transports(self) -> tuple[settings.Transport, ...]:
         """What its connections can be over."""
         return self._load().TRANSPORTS
+
+    @property
+    def own_controls(self) -> Mapping[str, int]:
+        """The upload controllers of a plan that it has by itself."""
+        return getattr(self._load(), "OWN_CONTROLS", {})
 
     def client(self, job: Job) -> Client:
         """Start it for a job.
@@ -144,6 +155,16 @@ def found() -> dict[str, Found | None]:
     """Every program and tracker by its name, and what there is of it on this machine."""
     clients = {name: program.found() for name, program in PROGRAMS.items()}
     return {**clients, opentracker.NAME: opentracker.found()}
+
+
+def own_control(population: Population) -> ControlledUpload | None:
+    """The upload controller of a population, if its program is to use one that it has itself."""
+    control = population.get("upload_control")
+    if control is None:
+        return None
+    program = PROGRAMS.get(population.get("program") or DEFAULT)
+    has = program is not None and control["controller"]["kind"] in program.own_controls
+    return control if has else None
 
 
 def memory(plan: Plan) -> int:

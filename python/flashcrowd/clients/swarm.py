@@ -15,13 +15,22 @@ from pathlib import Path
 from typing import Literal
 
 from flashcrowd import _core
-from flashcrowd.clients import controller, descriptors, kernel, opentracker, settings, torrent
+from flashcrowd.clients import (
+    biglybt,
+    controller,
+    descriptors,
+    dht_node,
+    kernel,
+    opentracker,
+    settings,
+    torrent,
+)
 from flashcrowd.clients.client import ClientFailed, Job
 from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
-from flashcrowd.clients.programs import DEFAULT, PROGRAMS
+from flashcrowd.clients.programs import DEFAULT, PROGRAMS, own_control
 from flashcrowd.clients.tracker import Tracker
 from flashcrowd.plan import parts
 from flashcrowd.plan.types import Plan, SwarmWorkload
@@ -107,6 +116,7 @@ class Swarm:
         self._by_number = {peer.number: peer for peer in self.peers}
         self.tracker: Tracker | OpenTracker | None = None
         self.torrent: torrent.Torrent | None = None
+        self._nodes: dht_node.Nodes | None = None
         self.outcome = ""
         self.stopped = self._cut_off = False
         self.left_behind: tuple[int, int] | None = None
@@ -151,7 +161,11 @@ class Swarm:
         )
         if self._has_tracker:
             self.tracker = self._started_tracker(made.info_hash)
+        if nodes := self._node_places():
+            self._nodes = dht_node.Nodes(nodes, self.port)
         for number, at in self.rules.arrivals(self._workload):
+            if own_control(self._by_number[number].spec) is not None:
+                at = max(at, LEAD_S)  # it looks for nodes to ping at its start
             self._schedule(at - LEAD_S, "prepare", number)
         while self._events and self._events[0][0] < 0.0 and self._events[0][2] == "prepare":
             self._prepare(self._by_number[heapq.heappop(self._events)[3]])
@@ -161,6 +175,12 @@ class Swarm:
             if time.monotonic() >= deadline:
                 raise waiting[0].failure(f"not ready within {READY_S:g} s")
             time.sleep(0.01)
+
+    def _node_places(self) -> list[HostSandbox]:
+        """Where the controllers of programs find somebody whom they can ping."""
+        played = [own_control(peer.spec) for peer in self.peers if self._plays(peer)]
+        hosts = {host for it in played if it is not None for host in it["reflectors"]}
+        return [self._places[host] for host in sorted(hosts)]
 
     def _started_tracker(self, info_hash: bytes) -> Tracker | OpenTracker:
         """The tracker, which listens already."""
@@ -295,6 +315,9 @@ class Swarm:
             self.port,
             self.plan["measures"]["have"],
         )
+        if (asked := own_control(peer.spec)) is not None:
+            job.control = asked["controller"]["kind"]
+            job.reflectors = tuple(self._places[host] for host in asked["reflectors"])
         job.content.parent.mkdir(parents=True)
         if job.seed:
             torrent.give(self.torrent, job.content.parent)
@@ -329,6 +352,9 @@ class Swarm:
         """The controller of a peer is started, if the peer is still there."""
         asked = controller.of(peer.spec)
         if not peer.is_online or peer.client is None or asked is None:
+            return
+        if isinstance(peer.client, biglybt.BiglyBT):
+            peer.controller = controller.Own(peer.client.control)
             return
         reflectors = [self._places[host] for host in asked["reflectors"]]
         since = self._start + (peer.arrived or 0.0)
@@ -502,6 +528,9 @@ class Swarm:
         for peer in self.peers:
             if peer.client is not None:
                 peer.client.kill()
+        if self._nodes is not None:
+            self._nodes.close()
+            self._nodes = None
         if self.tracker is not None:
             self.tracker.close()
             self.tracker = None

@@ -8,9 +8,9 @@ from operator import or_
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows
-from flashcrowd.clients import ClientFailed, Swarm, tables
+from flashcrowd.clients import ClientFailed, Swarm, biglybt, tables
 from flashcrowd.clients.controller import CONTROLLED
-from flashcrowd.clients.programs import DEFAULT
+from flashcrowd.clients.programs import DEFAULT, own_control
 from flashcrowd.emulation.app import App, Context, merge, rows
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
@@ -53,7 +53,20 @@ class Swarms(App):
                     f"{place}: storage is simulated only, a program reads from this machine's "
                     "disk; leave it out, or run it with --engine simulation"
                 )
-            if "upload_control" in population and program not in CONTROLLED:
+            if (own := own_control(population)) is not None:
+                nodes = len(own["reflectors"])
+                if nodes < biglybt.LEAST_NODES:
+                    yield (
+                        f"{place}: {program} chooses among {biglybt.LEAST_NODES} nodes of its DHT "
+                        f"before it pings one, and there are {nodes}; give "
+                        "upload_control.reflector more hosts"
+                    )
+            elif "upload_control" in population and program == biglybt.NAME:
+                yield (
+                    f"{place}: {program} has upload controllers of its own alone; choose "
+                    f"{' or '.join(biglybt.OWN_CONTROLS)}, or another program"
+                )
+            elif "upload_control" in population and program not in CONTROLLED:
                 yield (
                     f"{place}: upload_control has no interface to {program}, only to "
                     f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
