@@ -161,3 +161,54 @@ def test_a_program_that_autolimit_does_not_know_is_refused(controlled: Path) -> 
     assert len(said) == 2
     assert "no interface to aria2, only to libtorrent, qbittorrent, transmission" in said[0]
     assert "population one" in said[0]
+
+
+OWN = """
+upload_control = { name = "auto-speed-v1", reflector = ["server-1", "server-2", "server-3"] }
+"""
+
+
+def biglybt(tmp_path: Path, *changes: tuple[str, str]) -> Path:
+    """A seed that BiglyBT plays with the Auto-Speed that it has itself."""
+    one, _, rest = STUDY.partition("[workloads.seeding.populations.two]")
+    crowd = rest[rest.index("[workloads.seeding.populations.crowd]") :]
+    begin = one.index("upload_control")
+    one = one[:begin] + 'program = "biglybt"' + OWN + one[one.index("\n", begin) :]
+    for before, after in changes:
+        assert before in one + crowd
+        one, crowd = one.replace(before, after), crowd.replace(before, after)
+    path = tmp_path / "biglybt.toml"
+    path.write_text(one + crowd)
+    return path
+
+
+def impossible_of(study: Path) -> list[str]:
+    plan = json.loads(next(iter(Study.load(study).points())).plan().to_json())
+    return [it for it in impossible(plan) if "biglybt" in it]
+
+
+def test_biglybt_controls_itself_alone_and_wants_three_nodes_to_ping(tmp_path: Path) -> None:
+    needs("biglybt")
+    assert impossible_of(biglybt(tmp_path)) == []
+    (said,) = impossible_of(biglybt(tmp_path, ("auto-speed-v1", "autolimit")))
+    assert "has upload controllers of its own alone; choose auto-speed-v1 or auto-speed-v2" in said
+    (said,) = impossible_of(biglybt(tmp_path, (', "server-3"', "")))
+    assert "chooses among 3 nodes of its DHT before it pings one, and there are 2" in said
+
+
+@pytest.mark.slow
+def test_biglybt_pings_nodes_over_the_line_and_moves_its_limit(tmp_path: Path) -> None:
+    needs("biglybt")
+    hand = STUDY[STUDY.index("[timeline.hand]") : STUDY.index("[measures.series]")]
+    study = biglybt(tmp_path, (hand, ""), ('horizon = "7 s"', 'horizon = "120 s"'))
+    results = emulated(study, tmp_path / "e")
+    rows = of(results, "one")
+    heard = [row["rtt_s"] for row in rows if row["rtt_s"] is not None]
+    assert len(heard) > 5
+    assert all(0.03 <= rtt < 1.0 for rtt in heard)
+    limits = [row["limit_bps"] for row in rows if row["limit_bps"] is not None]
+    assert len(set(limits)) > 3
+    # Its steps are of 1 KiB/s.
+    assert all(limit % 8192 == 0 for limit in limits)
+    listed = {row["setting"] for row in results.tables["programs"].to_pylist()}
+    assert {"upload_control.name", "upload_control.reflector"} <= listed

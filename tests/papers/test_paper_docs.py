@@ -9,6 +9,7 @@ import pytest
 from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.papers import paper, paper_docs
 from flashcrowd.papers.claim import Claim, Judged
+from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.verdict import Finding, Verdict
 
@@ -106,3 +107,41 @@ def test_pages_of_papers_have_their_places(name: str) -> None:
     assert {match["item"] for match in paper_docs._PLACE.finditer(page.read_text())} - {
         None
     } <= known
+
+
+BY_PROGRAMS = "<!-- item figure-1 by programs -->\n\nold\n<!-- end of item -->\n"
+
+
+class Sided(paper.Paper):
+    @property
+    def figures(self):
+        def drawn(evidence: Evidence) -> list[Table]:
+            rows = [["one", "2"], ["two", "4" if evidence.quick else "5"]]
+            return [Table(["a", "b"], rows[evidence.quick :], "What it shows.")]
+
+        return {"figure-1": drawn}
+
+
+def test_real_programs_write_their_places_alone(evidence: Evidence, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    with pytest.raises(paper_docs.NoPlace, match="item NAME by programs"):
+        paper_docs.check(page, quick=True, real=True)
+    page.write_text(PAGE + BY_PROGRAMS)
+    paper_docs.check(page, quick=True, real=True)
+    item = {"id": "figure-1", "title": "Figure 1", "studies": ["latency"]}
+    sided = Sided("p", Path(), {"studies": {"latency": {}}, "item": [item]})
+    distances = [Distance("latency", ("They differ.",)), Distance("other", ("No.",))]
+    # The real one lacks a row, and differs in the other.
+    real = replace(evidence, quick=True)
+    paper_docs.write_by_programs(page, sided, evidence, real, distances)
+    text = page.read_text()
+    assert text.startswith(PAGE)
+    assert "| two | 5 / 4 |" in text
+    assert "| one |" not in text.removeprefix(PAGE)
+    assert "What it shows. Simulated / real." in text
+    assert "| They differ. |" in text
+    assert "No." not in text.removeprefix(PAGE)
+    # And the others leave them alone.
+    assert "old" not in text.removeprefix(PAGE)
+    assert paper_docs.replaced(text, sided, evidence, JUDGED).endswith(text.removeprefix(PAGE))

@@ -56,7 +56,8 @@ def answer(request: bytes, number: int, others: bytes) -> bytes | None:
     connection, action, transaction, version, vendor, network = _REQUEST.unpack_from(request)
     if action not in (_PING, _FIND_NODE) or version != PROTOCOL:
         return None
-    head = _REPLY.pack(action + 1, transaction, connection, version, vendor, network, number, 0, 0, 1)
+    first = action + 1, transaction, connection, version, vendor, network
+    head = _REPLY.pack(*first, number, 0, 0, 1)
     position = struct.pack(">bbbffff", 1, _VIVALDI, 16, number * _APART_MS, 1.0, 1.0, 1.0)
     if action == _PING:
         return head + position + b"\0"  # no contacts of other networks

@@ -162,7 +162,10 @@ class Swarm:
         if self._has_tracker:
             self.tracker = self._started_tracker(made.info_hash)
         if nodes := self._node_places():
-            self._nodes = dht_node.Nodes(nodes, self.port)
+            try:
+                self._nodes = dht_node.Nodes(nodes, self.port)
+            except OSError as error:
+                raise ClientFailed(f"nodes for pings on {nodes[0].name}: {error}") from None
         for number, at in self.rules.arrivals(self._workload):
             if own_control(self._by_number[number].spec) is not None:
                 at = max(at, LEAD_S)  # it looks for nodes to ping at its start

@@ -5,8 +5,11 @@ A page has places between comments, and each is replaced:
 <!-- claims of the whole campaign -->    how many claims met which verdict, and those that are not
 <!-- claims of quick mode -->            reproduced; each with date, build and runs
 <!-- item NAME -->                       the tables of a figure or table, of the whole campaign
+<!-- item NAME by programs -->           the same, simulated and with real programs in one table,
+                                         and how far they are apart; of either campaign
 
-each up to ``<!-- end of claims -->`` or ``<!-- end of item -->``.
+each up to ``<!-- end of claims -->`` or ``<!-- end of item -->``. A campaign with real programs
+writes only the last of these, and others all but the last.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 
 from flashcrowd.drawing.blocks import Block, Cell, Table
 from flashcrowd.papers.claim import Judged
+from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Paper
 from flashcrowd.papers.verdict import Verdict
@@ -26,7 +30,8 @@ from flashcrowd.store import atomic
 MODES = {False: "the whole campaign", True: "quick mode"}
 
 _PLACE = re.compile(
-    r"(?P<begin><!-- (?P<what>claims of (?P<mode>[a-z ]+)|item (?P<item>[a-z0-9-]+)) -->\n\n)"
+    r"(?P<begin><!-- (?P<what>claims of (?P<mode>[a-z ]+)"
+    r"|item (?P<item>[a-z0-9-]+)(?P<real> by programs)?) -->\n\n)"
     r"(?P<text>.*?)(?P<end>\n<!-- end of (?:claims|item) -->)",
     re.DOTALL,
 )
@@ -36,12 +41,20 @@ class NoPlace(Exception):
     """A page has no place for what is to be written; says which line it lacks."""
 
 
-def check(page: Path, *, quick: bool) -> None:
-    """Whether a page has a place for the claims of this campaign.
+def check(page: Path, *, quick: bool, real: bool = False) -> None:
+    """Whether a page has a place for what this campaign writes.
 
     Raises:
         NoPlace: it cannot be read, or has none.
     """
+    if real:
+        if not any(match["real"] for match in _PLACE.finditer(_read(page))):
+            raise NoPlace(
+                f"{page}: has no place for real programs: a line <!-- item NAME by programs -->, "
+                "and further down <!-- end of item -->, with an empty line after the one and "
+                "before the other"
+            )
+        return
     wanted = MODES[quick]
     if not any(match["mode"] == wanted for match in _PLACE.finditer(_read(page))):
         raise NoPlace(
@@ -67,13 +80,50 @@ def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judge
     def filled(match: re.Match[str]) -> str:
         if match["mode"] == MODES[evidence.quick]:
             new = claims(evidence, judged)
-        elif match["item"] in items and not evidence.quick:
+        elif match["item"] in items and not evidence.quick and not match["real"]:
             new = _tables(paper.figures[match["item"]](evidence))
         else:
             return match[0]
         return f"{match['begin']}{new}{match['end']}"
 
     return _PLACE.sub(filled, text)
+
+
+def write_by_programs(
+    page: Path, paper: Paper, simulated: Evidence, real: Evidence, distances: Sequence[Distance]
+) -> None:
+    """Write the items that real programs played into the places of a page that are for them.
+
+    Raises:
+        NoPlace: the page cannot be read.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        known = {it.id: it for it in paper.items}
+        item = known.get(match["item"] or "")
+        if item is None or not match["real"] or not real.has(item.studies):
+            return match[0]
+        found = [paper.figures[item.id](evidence) for evidence in (simulated, real)]
+        sides = [[it for it in blocks if isinstance(it, Table)] for blocks in found]
+        tables = [beside(one, other) for one, other in zip(*sides, strict=True)]
+        rows = [[it] for of in distances if of.study in item.studies for it in of.sentences]
+        tables.append(Table(["simulation and real programs"], rows, ""))
+        return f"{match['begin']}{_of_runs(real)}\n\n{_tables(tables)}{match['end']}"
+
+    atomic.write_bytes(page, _PLACE.sub(filled, _read(page)).encode())
+
+
+def beside(simulated: Table, real: Table) -> Table:
+    """Two tables of the same things in one: what differs as simulated / real."""
+    words = real.heads
+    known = {tuple(map(_cell, row[:words])): row for row in simulated.rows}
+    rows = []
+    for row in real.rows:
+        other = known.get(tuple(map(_cell, row[:words])), ["–"] * len(row))
+        pairs = [(_cell(one), _cell(it)) for one, it in zip(other, row, strict=True)]
+        rows.append([it if one == it else f"{one} / {it}" for one, it in pairs[words:]])
+        rows[-1][:0] = row[:words]
+    return Table(real.header, rows, f"{real.caption} Simulated / real.")
 
 
 def _read(page: Path) -> str:

@@ -88,7 +88,7 @@ def reproduce(
     """
     chosen = paper.load(name)
     if docs is not None:
-        paper_docs.check(docs, quick=quick)
+        paper_docs.check(docs, quick=quick, real=engine != registry.DEFAULT)
     engine = chosen.meant(engine)
     registry.known(engine)
     real = engine if engine != registry.DEFAULT else ""
@@ -120,7 +120,9 @@ def reproduce(
     distances = distance.between(beside, evidence, real) if beside else []
     written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
     ran = [it for each in (beside, evidence) if each for it in each.studies.values()]
-    if docs is not None:
+    if docs is not None and beside is not None:
+        paper_docs.write_by_programs(docs, chosen, beside, evidence, distances)
+    elif docs is not None:
         paper_docs.write(docs, chosen, evidence, judged)
     results = [(it.name, it.results) for it in ran]
     shuffled = (
@@ -150,13 +152,15 @@ def _without_programs(
     chosen: Paper, studies: Sequence[str], real: str, missing: Callable[[str, str], None]
 ) -> list[str]:
     """The studies whose programs this machine has; of others it is told what is missing."""
+    from flashcrowd.clients.programs import PROGRAMS
     from flashcrowd.emulation.players import PLAYERS
 
+    known = {**PROGRAMS, **PLAYERS}
     there = []
     for study in studies:
         program = chosen.playing(study, real).program
-        if program and PLAYERS[program].found() is None:
-            missing(study, f"{program} is not installed; {PLAYERS[program].remedy}")
+        if program and known[program].found() is None:
+            missing(study, f"{program} is not installed; {known[program].remedy}")
         else:
             there.append(study)
     return there

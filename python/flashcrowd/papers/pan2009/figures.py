@@ -47,6 +47,13 @@ CONTROLLED: Mapping[str, Where] = {
     "autolimit": {"upload_control": "autolimit"},
 }
 
+#: BiglyBT where programs run: by itself, and with each Auto-Speed that it has.
+PROGRAMS: Mapping[str, Where] = {
+    "no limit": {"upload_control": "none"},
+    "Auto-Speed V1": {"upload_control": {"name": "auto-speed-v1", "reflector": "reflector"}},
+    "Auto-Speed V2": {"upload_control": {"name": "auto-speed-v2", "reflector": "reflector"}},
+}
+
 #: Other readings of what the paper leaves open about its rules.
 READINGS: Mapping[str, Where] = {
     "AIMD": CONTROLLED["AIMD"],
@@ -103,7 +110,19 @@ def _curve(
 
 
 def _ramp(evidence: Evidence) -> Iterator[Block]:
-    study = evidence["ramp"]
+    yield from _rising(evidence["ramp"], "rising-limit")
+
+
+def _limiter(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["ramp-biglybt"]
+    yield from _rising(study, "rising-limit-biglybt")
+    names = (("onset", {}), ("onset", {"share": 0.5}), ("together", {"with": "rtt"}))
+    yield listing.listing(
+        study, [quantities.MEASURES[it](study, given) for it, given in names], described
+    )
+
+
+def _rising(study: StudyEvidence, slug: str) -> Iterator[Block]:
     climbs = quantities.climbs(study)
     download, delay, rows = [], [], []
     for point in study.points.points:
@@ -125,7 +144,7 @@ def _ramp(evidence: Evidence) -> Iterator[Block]:
             Panel("Figure 2", "upload limit (kbit/s)", "download (Mbit/s)", download),
             Panel("Figure 3", "upload (kbit/s)", "RTT (ms)", delay, ((506.0, "506 at 1000"),)),
         ],
-        "rising-limit",
+        slug,
         "A limit that rises by 40 kbit/s every 10 s, up to the uplink’s 1000: download against the "
         "limit, RTT against the upload that passes the line. Means over the last eight seconds of "
         f"each step and over runs ({study.points.count()} per curve), 95 % intervals shaded. "
@@ -252,6 +271,17 @@ def _controlled(evidence: Evidence) -> Iterator[Block]:
         yield _lines_table(study, readings)
 
 
+def _programs(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["programs"]
+    yield _lines(
+        study, PROGRAMS, "programs",
+        "What passes the line over its capacity on the eight lines of Table I. The client is "
+        "BiglyBT where programs run, with the Auto-Speed that it has itself; "
+        f"{study.points.count()} per bar, with 95 % intervals. {stretch(study)}, all IP bytes.",
+    )  # fmt: skip
+    yield _lines_table(study, PROGRAMS)
+
+
 def _over_time(study: StudyEvidence) -> Iterator[Block]:
     """The limit on line 7 over time, the mean of all runs."""
     limits = curves.read(study, "upload-limit")
@@ -324,11 +354,13 @@ def _listing(study: StudyEvidence, given: Sequence[Mapping[str, object]], *, fol
 FIGURES: Mapping[str, Draw] = {
     "figure-0": _limits,
     "figures-2-3": _ramp,
+    "limiter": _limiter,
     "figure-4": _rtts,
     "causes": _causes,
     "transports": _transports,
     "no-limit": _no_limit,
     "figures-5-6": _controlled,
+    "programs": _programs,
     "survives": survives.draw,
     "rules": rules.draw,
     "hidden": hidden.draw,
