@@ -109,6 +109,13 @@ def test_pages_of_papers_have_their_places(name: str) -> None:
     } <= known
 
 
+def test_tables_of_different_units_stay_apart():
+    one, other = (Table(["a", f"b ({unit})"], [["x", "1"]], "It.") for unit in ("s", "ms"))
+    assert [it.caption for it in paper_docs.beside(one, other)] == ["Simulated. It.", "Real. It."]
+    (same,) = paper_docs.beside(one, one)
+    assert same.rows == [["x", "1"]]
+
+
 BY_PROGRAMS = "<!-- item figure-1 by programs -->\n\nold\n<!-- end of item -->\n"
 
 

@@ -31,6 +31,7 @@ from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import read
+from flashcrowd.report.statistics import estimate
 from flashcrowd.report.study_page import write
 from flashcrowd.study import Study, catalogue
 
@@ -467,3 +468,8 @@ def test_a_ping_beside_an_upload_begins_with_its_figure_over_time(tmp_path: Path
     assert all(row["utilisation"] > 0.9 for row in links if row["link"] == "home-1 up")
     sent = [row for row in results.tables["pings"].to_pylist() if row["sent_s"] < 10]
     assert {round(row["rtt_s"] * 1e3) for row in sent} == {40}
+
+
+def test_a_table_takes_text_and_no_means() -> None:
+    with pytest.raises(TypeError, match="a cell of a table is text, not Estimate"):
+        Table(["a", "b"], [["one", estimate([1.0, 2.0])]], "It.")  # type: ignore[list-item]

@@ -62,6 +62,12 @@ class Table:
     text_columns: frozenset[int] = frozenset({0})
     folded: bool = False
 
+    def __post_init__(self) -> None:
+        """Means become cells in `report.columns.table`, with one unit and precision a column."""
+        strange = next((it for row in self.rows for it in row if not isinstance(it, str | Cell)), 0)
+        if strange:
+            raise TypeError(f"a cell of a table is text, not {strange!r}")
+
     @property
     def heads(self) -> int:
         """How many columns, from the first, say what a row is about."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flashcrowd.drawing.blocks import Block, Cell, Table
@@ -105,7 +106,7 @@ def write_by_programs(
             return match[0]
         found = [paper.figures[item.id](evidence) for evidence in (simulated, real)]
         sides = [[it for it in blocks if isinstance(it, Table)] for blocks in found]
-        tables = [beside(one, other) for one, other in zip(*sides, strict=True)]
+        tables = [it for pair in zip(*sides, strict=True) for it in beside(*pair)]
         rows = [[it] for of in distances if of.study in item.studies for it in of.sentences]
         tables.append(Table(["simulation and real programs"], rows, ""))
         return f"{match['begin']}{_of_runs(real)}\n\n{_tables(tables)}{match['end']}"
@@ -113,8 +114,11 @@ def write_by_programs(
     atomic.write_bytes(page, _PLACE.sub(filled, _read(page)).encode())
 
 
-def beside(simulated: Table, real: Table) -> Table:
-    """Two tables of the same things in one: what differs as simulated / real."""
+def beside(simulated: Table, real: Table) -> list[Table]:
+    """Two tables of the same things in one, what differs as simulated / real; both if units do."""
+    if simulated.header != real.header:
+        sides = ((simulated, "Simulated"), (real, "Real"))
+        return [replace(it, caption=f"{name}. {it.caption}") for it, name in sides]
     words = real.heads
     known = {tuple(map(_cell, row[:words])): row for row in simulated.rows}
     rows = []
@@ -123,7 +127,7 @@ def beside(simulated: Table, real: Table) -> Table:
         pairs = [(_cell(one), _cell(it)) for one, it in zip(other, row, strict=True)]
         rows.append([it if one == it else f"{one} / {it}" for one, it in pairs[words:]])
         rows[-1][:0] = row[:words]
-    return Table(real.header, rows, f"{real.caption} Simulated / real.")
+    return [Table(real.header, rows, f"{real.caption} Simulated / real.")]
 
 
 def _read(page: Path) -> str:

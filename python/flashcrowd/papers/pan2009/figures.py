@@ -150,7 +150,7 @@ def _rising(study: StudyEvidence, slug: str) -> Iterator[Block]:
         f"each step and over runs ({study.points.count()} per curve), 95 % intervals shaded. "
         "Dashed: the mean of Figure 4.",
     )
-    yield Table(
+    yield columns.table(
         [
             "client", "limit (kbit/s)", "upload (kbit/s)", "download (kbit/s)", "RTT (ms)",
             "deviation (ms)",
