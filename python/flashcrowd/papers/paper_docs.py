@@ -105,7 +105,7 @@ def write_by_programs(
         if item is None or not match["real"] or not real.has(item.studies):
             return match[0]
         found = [paper.figures[item.id](evidence) for evidence in (simulated, real)]
-        sides = [[it for it in blocks if isinstance(it, Table)] for blocks in found]
+        sides = [_shown(it) for it in found]
         tables = [it for pair in zip(*sides, strict=True) for it in beside(*pair)]
         rows = [[it] for of in distances if of.study in item.studies for it in of.sentences]
         tables.append(Table(["simulation and real programs"], rows, ""))
@@ -120,14 +120,25 @@ def beside(simulated: Table, real: Table) -> list[Table]:
         sides = ((simulated, "Simulated"), (real, "Real"))
         return [replace(it, caption=f"{name}. {it.caption}") for it, name in sides]
     words = real.heads
-    known = {tuple(map(_cell, row[:words])): row for row in simulated.rows}
+    sides = [[[_value(it) for it in row] for row in of.rows] for of in (simulated, real)]
+    known = {tuple(row[:words]): row for row in sides[0]}
     rows = []
-    for row in real.rows:
-        other = known.get(tuple(map(_cell, row[:words])), ["–"] * len(row))
-        pairs = [(_cell(one), _cell(it)) for one, it in zip(other, row, strict=True)]
-        rows.append([it if one == it else f"{one} / {it}" for one, it in pairs[words:]])
-        rows[-1][:0] = row[:words]
+    for row in sides[1]:
+        other = known.get(tuple(row[:words]), [*row[:words], *["–"] * (len(row) - words)])
+        pairs = zip(other, row, strict=True)
+        rows.append([it if one == it else f"{one} / {it}" for one, it in pairs])
     return [Table(real.header, rows, f"{real.caption} Simulated / real.")]
+
+
+def _shown(blocks: Iterable[Block]) -> list[Table]:
+    """The tables that the report shows at once, or all if it folds them."""
+    tables = [it for it in blocks if isinstance(it, Table)]
+    return [it for it in tables if not it.folded] or tables
+
+
+def _value(cell: str | Cell) -> str:
+    """A cell without the word for a mean of one run."""
+    return cell.text if isinstance(cell, Cell) and cell.small == "sample" else _cell(cell)
 
 
 def _read(page: Path) -> str:

@@ -235,7 +235,8 @@ def onset(study: StudyEvidence, given: Given) -> Measure:
     note = (
         f"Below {100 * share:g} % of the download at the first two limits, and never above again."
     )
-    return Measure("limit from which the download is down", "kbit/s", found, note)
+    name = f"limit from which the download is below {100 * share:g} %"
+    return Measure(name, "kbit/s", found, note)
 
 
 def together(study: StudyEvidence, given: Given) -> Measure:
