@@ -87,6 +87,11 @@ flashcrowd_base::settings! {
         #[max(RTO.1)]
         #[at_least(min_rto_ns, initial_rto_ns)]
         pub max_rto_ns: Span,
+        /// Keep a doubled timeout until something that was sent once is measured (RFC 6298, section 5). Otherwise any
+        /// acknowledgement of new data ends the back-off, as in ns-2 (TcpAgent::newack).
+        pub karn: bool,
+        /// Without timestamps, measure one segment at a time, as 4.4BSD and ns-2 do (rtt_active_), and not each.
+        pub one_rtt_sample: bool,
         /// What `min_rto` bounds: the variance term (Linux) or the timeout itself (RFC 6298).
         pub rto_floor: RtoFloor,
         /// When the receiver acknowledges.
@@ -110,6 +115,9 @@ flashcrowd_base::settings! {
         /// After silence for longer than the retransmission timeout, halve the window once per timeout, down to the
         /// initial window (RFC 2861, RFC 5681 section 4.1).
         pub idle_restart: bool,
+        /// With `idle_restart`, go down to the initial window at once (RFC 5681, section 4.1; ns-2's
+        /// `slow_start_restart_`) instead of halving.
+        pub idle_restart_at_once: bool,
         /// Largest super-segment that the sender hands to its network card to cut up; "0 B" for none.
         #[max(1 << 20)]
         pub tso_bytes: u32,
@@ -215,6 +223,21 @@ pub enum Reduction {
     RateHalving,
     /// In proportion to what is delivered (RFC 9937).
     Prr,
+    /// At once, as ns-2's FullTcp/Newreno has it (tcp-full.cc).
+    ///
+    /// A partial acknowledgement forgets all duplicates (pack_action), and recovery lasts until all is acknowledged that
+    /// was sent before the last of them (fast_retransmit). Three duplicates after a timeout begin the same. Recovery ends at the new window, in a burst
+    /// (ack_action). After the first partial one, an acknowledgement lets two new segments go at most
+    /// (recov_maxburst_). The threshold is halved by each timeout, also by the second in a row (timeout_action). FullTcp
+    /// advertises no window, so a duplicate acknowledgement is one with any window.
+    Ns2,
+}
+
+impl Reduction {
+    /// Whether the window is the new one from the first retransmission on.
+    pub(super) fn is_at_once(self) -> bool {
+        matches!(self, Reduction::Classic | Reduction::Ns2)
+    }
 }
 
 /// Whether a connection answers congestion marks of the network.

@@ -45,6 +45,8 @@ pub fn linux_2_6() -> Config {
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(200),
         max_rto_ns: Span::from_secs(120),
+        karn: true,
+        one_rtt_sample: false,
         rto_floor: RtoFloor::Variance,
         delayed_ack: linux_delayed_ack(),
         nagle: Nagle::Minshall,
@@ -59,6 +61,7 @@ pub fn linux_2_6() -> Config {
         send_buffer: SendBuffer { initial_bytes: 16_384, max_bytes: 4_194_304, autotune: true },
         app_limited_validation: true,
         idle_restart: true,
+        idle_restart_at_once: false,
         tso_bytes: 0,
         tso_push: false,
         tso_defer: false,
@@ -162,6 +165,8 @@ pub fn windows_xp() -> Config {
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(300),
         max_rto_ns: Span::from_secs(240),
+        karn: true,
+        one_rtt_sample: false,
         rto_floor: RtoFloor::Timeout,
         delayed_ack: DelayedAck {
             segments: 2,
@@ -181,6 +186,7 @@ pub fn windows_xp() -> Config {
         send_buffer: SendBuffer { initial_bytes: 17_520, max_bytes: 17_520, autotune: false },
         app_limited_validation: false,
         idle_restart: true,
+        idle_restart_at_once: false,
         tso_bytes: 0,
         tso_push: false,
         tso_defer: false,
@@ -190,13 +196,14 @@ pub fn windows_xp() -> Config {
     }
 }
 
-/// TCP of the simulator ns-2, Agent/TCP/FullTcp/Newreno with the values of ns-default.tcl and
-/// segsize_ 1460, which is what the BitTorrent module of testa2011 sets: 40 bytes of headers
-/// and nothing else, an acknowledgement for every segment (segsperack_ 1), two segments at first
-/// (windowInit_), limited transmit (singledup_), growth per acknowledgement, no validation of an
-/// unused window, timeouts of 3 s at first and 200 ms at least, and window_ 20, which the module leaves
-/// as it is. Where that is not all: Nagle's algorithm is off, which would hold the end of every
-/// block.
+/// TCP of the simulator ns-2.35, Agent/TCP/FullTcp/Newreno with the values of ns-default.tcl and segsize_ 1460, which is
+/// what the BitTorrent module of testa2011 sets: 40 bytes of headers and nothing else, an acknowledgement for every
+/// segment (segsperack_ 1), two segments at first (windowInit_), growth per acknowledgement, timeouts of 3 s at first and
+/// 200 ms at least, and window_ 20, which the module leaves as it is.
+///
+/// FullTcp does not read `singledup_`, so there is no limited transmit. A silence longer than the timeout brings the
+/// window back to windowInit_ (FullTcpAgent::idle_restart). Not as in ns-2: Nagle's algorithm is off, which would hold
+/// the end of the last block; and round trips are not counted in ticks of 10 ms.
 pub fn ns2_tcp() -> Config {
     Config {
         name: "ns2-tcp".into(),
@@ -208,13 +215,13 @@ pub fn ns2_tcp() -> Config {
         dsack: false,
         forward_ack: false,
         rack: false,
-        reduction: Reduction::Classic,
+        reduction: Reduction::Ns2,
         controller: Kind::NewReno,
         ledbat: None,
         hystart: HyStartKind::None,
         pacing: Pacing::Off,
         count_acks: true,
-        limited_transmit: true,
+        limited_transmit: false,
         tail_loss_probe: false,
         undo: false,
         ecn: Ecn::Off,
@@ -222,6 +229,8 @@ pub fn ns2_tcp() -> Config {
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(200),
         max_rto_ns: Span::from_secs(60),
+        karn: false,
+        one_rtt_sample: true,
         rto_floor: RtoFloor::Timeout,
         delayed_ack: DelayedAck {
             segments: 1,
@@ -244,6 +253,7 @@ pub fn ns2_tcp() -> Config {
         send_buffer: SendBuffer { initial_bytes: 1 << 20, max_bytes: 1 << 20, autotune: false },
         app_limited_validation: false,
         idle_restart: true,
+        idle_restart_at_once: true,
         tso_bytes: 0,
         tso_push: false,
         tso_defer: false,
@@ -255,11 +265,15 @@ pub fn ns2_tcp() -> Config {
 
 /// The same with Valenti's LEDBAT in place of NewReno, as in testa2011: TCP's segments and headers,
 /// timestamps that cost nothing, 25 ms, no slow start, one segment at least, growth only if the
-/// window is the limit (`tcp_is_cwnd_limited`), and no decay of an unused window.
+/// window is the limit (`tcp_is_cwnd_limited`), and no decay of an unused window. His module runs in Linux, too
+/// (rossi2010): recovery, limited transmit and back-off are of the RFCs, not of FullTcp.
 pub fn ns2_ledbat() -> Config {
     Config {
         name: "ns2-ledbat".into(),
         timestamps: true,
+        reduction: Reduction::Classic,
+        limited_transmit: true,
+        karn: true,
         controller: Kind::LedbatDraft,
         ledbat: Some(ledbat::draft()),
         app_limited_validation: true,

@@ -1,5 +1,11 @@
 use super::config::Reduction;
 
+/// New segments for one acknowledgement after a partial one (ns-2: recov_maxburst_).
+const PARTIAL_BURST: u8 = 2;
+
+/// Duplicates in a row that ns-2 counts (tcprexmtthresh_).
+const DUPLICATES: u8 = 3;
+
 /// What the sender is doing about losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
@@ -38,6 +44,12 @@ pub(super) struct Recovery {
     pub(super) can_undo: bool,
     /// Until the next acknowledgement nothing is retransmitted: the last one showed reordering.
     pub(super) hold: bool,
+    /// New segments that may leave until the next acknowledgement (ns-2).
+    pub(super) burst: u8,
+    /// The oldest segment is retransmitted twice (ns-2).
+    pub(super) twice: bool,
+    /// Duplicates in a row after a timeout (ns-2).
+    late: u8,
 }
 
 impl Recovery {
@@ -54,6 +66,9 @@ impl Recovery {
         retrans_stamp: None,
         can_undo: false,
         hold: false,
+        burst: u8::MAX,
+        twice: false,
+        late: 0,
     };
 
     /// Fast recovery begins: from `prior` the window is to come down to `target`. What was retransmitted before and is
@@ -61,7 +76,7 @@ impl Recovery {
     pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, recover: u64) {
         *self = Recovery {
             recover,
-            window: if reduction == Reduction::Classic { target } else { prior },
+            window: if reduction.is_at_once() { target } else { prior },
             target,
             prior,
             force: true,
@@ -83,6 +98,42 @@ impl Recovery {
         *self = Recovery { recover, retrans_stamp, can_undo, force: true, ..Recovery::NONE };
     }
 
+    /// A partial acknowledgement: the next hole is retransmitted whatever the window (RFC 6582, section 3.2, step 5).
+    ///
+    /// In ns-2 each moves `recover` to what was sent last (FullTcpAgent::fast_retransmit). While new data leaves, each
+    /// acknowledgement is a partial one, and each segment is sent twice.
+    pub(super) fn on_partial_ack(&mut self, reduction: Reduction, nxt: u64) {
+        self.force |= reduction.is_at_once();
+        if reduction == Reduction::Ns2 {
+            self.recover = nxt;
+            self.window = self.target;
+            self.burst = PARTIAL_BURST;
+        }
+    }
+
+    /// New segments may leave for an acknowledgement.
+    pub(super) fn allow_burst(&mut self) {
+        if self.burst < PARTIAL_BURST {
+            self.burst = PARTIAL_BURST;
+        }
+    }
+
+    /// After a timeout a duplicate arrived; `true` for the third in a row, from which ns-2 takes acknowledgements for
+    /// partial ones (FullTcpAgent::dupack_action sets fastrecov_ before it returns).
+    pub(super) fn on_late_duplicate(&mut self, window: u64, threshold: u64) -> bool {
+        self.late += 1;
+        if self.late < DUPLICATES {
+            return false;
+        }
+        (self.late, self.window, self.target) = (0, window, threshold);
+        true
+    }
+
+    /// After a timeout something new was acknowledged.
+    pub(super) fn forget_late_duplicates(&mut self) {
+        self.late = 0;
+    }
+
     /// Something was sent.
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: u64) {
@@ -100,7 +151,7 @@ impl Recovery {
         safe: bool,
     ) {
         match reduction {
-            Reduction::Classic => {}
+            Reduction::Classic | Reduction::Ns2 => {}
             Reduction::RateHalving => {
                 if self.odd && self.window > self.target {
                     self.window = (self.window - mss).max(self.target);

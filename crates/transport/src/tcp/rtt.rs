@@ -36,6 +36,20 @@ impl RoundTrip {
         }
     }
 
+    /// Whether the segment is acknowledged that is measured, if one is at a time.
+    #[inline]
+    pub(super) fn is_timed(&self, config: &Config, una: u64) -> bool {
+        !config.one_rtt_sample || una > self.round_end
+    }
+
+    /// The next segment that is measured, if one is at a time, begins at `nxt`.
+    #[inline]
+    pub(super) fn time_from(&mut self, config: &Config, nxt: u64) {
+        if config.one_rtt_sample {
+            self.round_end = nxt;
+        }
+    }
+
     /// A sample for the least round trip only.
     #[inline]
     pub(super) fn sample_min(&mut self, now: Time, sample: Span) {

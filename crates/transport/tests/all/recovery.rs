@@ -720,3 +720,83 @@ proptest::proptest! {
         proptest::prop_assert!(times.is_empty(), "{times:?} {:?}", pair.end(0).stats());
     }
 }
+
+/// RFC 6582, section 3.2, step 5: a partial acknowledgement retransmits the next hole whatever the window, which half of
+/// the flight and more still fills. Else each hole would wait for the timer.
+#[test]
+fn a_partial_acknowledgement_repairs_the_next_hole_at_once() {
+    for reduction in [Reduction::Classic, Reduction::Ns2] {
+        let mut script = Script::new(Config { reduction, ..reno_without_sack() }, RTT);
+        script.write(10_000);
+        assert_eq!(script.count(), 10);
+        // 0, 2000, 4000 and 6000 are lost, and three more.
+        script.quiet(100).ack(0).ack(0).ack(0);
+        assert_eq!(script.sent(), [(0, 1000)]);
+        for hole in [2000, 4000, 6000] {
+            script.quiet(100).ack(hole);
+            assert_eq!(script.sent()[0], (hole, 1000), "{reduction:?}");
+        }
+        assert_eq!(script.stats().timeouts, 0);
+    }
+}
+
+/// ns-2: tcp-full.cc, FullTcpAgent::newack sets t_backoff_ to 1, also where nothing is measured.
+#[test]
+fn without_karn_an_acknowledgement_of_new_data_ends_the_back_off() {
+    let config = Config { karn: false, timestamps: false, ..reno_without_sack() };
+    let mut script = Script::new(config, RTT);
+    script.write(1000);
+    assert_eq!(script.count(), 1);
+    assert_eq!(script.wait(Span::from_millis(1000)).len(), 2);
+    script.ack(1000);
+    assert_eq!((script.stats().backoff, script.stats().rtt), (0, RTT));
+}
+
+/// ns-2: rtt_active_ and rtt_seq_; a segment is measured once the one before it that was measured is acknowledged.
+#[test]
+fn one_segment_at_a_time_is_measured() {
+    let last = |one_rtt_sample| {
+        let mut script =
+            Script::new(Config { one_rtt_sample, timestamps: false, ..reno_without_sack() }, RTT);
+        script.write(100_000);
+        assert_eq!(script.count(), 10);
+        let mut samples = Vec::new();
+        // The segment at 10,000 is the first that is sent after the first sample.
+        for (millis, acked) in [(120, 1000), (30, 2000), (30, 10_000), (30, 11_000)] {
+            script.quiet(millis).ack(acked).count();
+            samples.push(script.stats().rtt.nanos() / 1_000_000);
+        }
+        samples
+    };
+    assert_eq!(last(false), [120, 150, 180, 90]);
+    assert_eq!(last(true), [120, 120, 120, 90]);
+}
+
+/// ns-2: tcp-full.cc, FullTcpAgent::fast_retransmit moves recover_, so that a recovery in which new data leaves takes
+/// what follows for lost, too; and dupack_action begins the same with three duplicates after a timeout.
+#[test]
+fn a_recovery_of_ns2_takes_new_segments_along() {
+    let retransmitted = |reduction, timeout: bool| {
+        let mut script = Script::new(Config { reduction, ..reno_without_sack() }, RTT);
+        script.write(40_000);
+        assert_eq!(script.count(), 10);
+        if timeout {
+            let sent = script.wait(Span::from_millis(450));
+            assert_eq!(sent.len(), 1, "{sent:?}");
+        } else {
+            script.quiet(100);
+        }
+        for _ in 0..9 {
+            script.ack(0).count();
+        }
+        for acked in 1..=20 {
+            script.quiet(10).ack(acked * 1000).count();
+        }
+        script.stats().segments_retransmitted
+    };
+    for timeout in [false, true] {
+        let classic = retransmitted(Reduction::Classic, timeout);
+        let ns2 = retransmitted(Reduction::Ns2, timeout);
+        assert!(classic <= 11 && ns2 >= classic + 8, "{timeout}: {classic} {ns2}");
+    }
+}

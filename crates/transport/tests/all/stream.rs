@@ -30,7 +30,12 @@ fn config() -> impl Strategy<Value = Config> {
         prop::sample::select(profiles::all()),
         prop::sample::select(vec![Kind::NewReno, Kind::Cubic, Kind::CubicLinux]),
         prop::sample::select(vec![HyStartKind::None, HyStartKind::Linux, HyStartKind::PlusPlus]),
-        prop::sample::select(vec![Reduction::Classic, Reduction::RateHalving, Reduction::Prr]),
+        prop::sample::select(vec![
+            Reduction::Classic,
+            Reduction::RateHalving,
+            Reduction::Prr,
+            Reduction::Ns2,
+        ]),
         prop::sample::select(vec![Nagle::Off, Nagle::Classic, Nagle::Minshall]),
         any::<[bool; 10]>(),
         prop::sample::select(vec![0u32, 3000, 65_536]),

@@ -450,3 +450,26 @@ fn an_unused_window_decays() {
     }
     assert_eq!(decayed(false).len(), 1);
 }
+
+/// RFC 5681, section 4.1: after a silence longer than the timeout the window is the initial one, not half of what it was.
+#[test]
+fn a_silence_may_bring_the_initial_window_back_at_once() {
+    let after = |idle_restart_at_once| {
+        let mut config = linux();
+        (config.initial_window_segments, config.idle_restart_at_once) = (2, idle_restart_at_once);
+        let mut script = Script::new(config, RTT);
+        script.write(100_000);
+        let mut acked = 0;
+        while script.count() > 0 {
+            script.quiet(100);
+            acked += script.stats().in_flight;
+            script.ack(acked);
+        }
+        let before = script.cwnd();
+        assert!(before > 16, "{before}");
+        script.quiet(1500 * script.stats().rto.nanos() / 1_000_000_000).write(1000).count();
+        (before, script.cwnd())
+    };
+    let ((full, half), (_, initial)) = (after(false), after(true));
+    assert_eq!((half, initial), (full / 2, 2));
+}

@@ -32,7 +32,7 @@ impl Sender {
         let duplicate = !advanced
             && ack == self.snd_una
             && segment.len == 0
-            && !window_changed
+            && (!window_changed || config.reduction == Reduction::Ns2)
             && !segment.flags.contains(Flags::FIN)
             && self.outstanding() > 0;
         // The segment acknowledges nothing new, as most that carry data the other way: the cache lines of
@@ -54,7 +54,7 @@ impl Sender {
             self.snd_una = ack;
             self.board.acknowledge(ack, &mut delivery);
             self.retries = 0;
-            if self.timer == Timer::WindowProbe {
+            if self.timer == Timer::WindowProbe || !config.karn {
                 self.backoff = 0;
             }
         }
@@ -139,7 +139,11 @@ impl Sender {
         if let Some(sample) = latest {
             self.rtt.sample_min(now, sample);
         }
+        if !self.timestamps && !self.rtt.is_timed(config, self.snd_una) {
+            smoothed = None;
+        }
         if let Some(sample) = smoothed {
+            self.rtt.time_from(config, self.snd_nxt);
             self.rtt.sample(config, sample, self.snd_una, self.snd_nxt);
             // Karn's algorithm: the timeout stays doubled until something that was sent once is measured
             // (RFC 6298, section 5; Linux: tcp_ack_update_rtt).

@@ -28,7 +28,7 @@ impl Sender {
         let advanced = self.snd_una > before;
         self.release();
         if !self.sack {
-            self.count_duplicates(advanced, duplicate, delivery);
+            self.count_duplicates(config, advanced, duplicate, delivery);
         }
         if config.undo && delivery.disproved && self.is_disproved() {
             // In recovery or after it (Linux: tcp_try_undo_dsack).
@@ -42,6 +42,9 @@ impl Sender {
                 // In CWR SND.UNA must lie above `recover`, as the segment with CWR comes after it (Linux).
                 self.recovered(config);
             }
+        }
+        if self.phase == Phase::Recovery {
+            self.repairs.recovery.allow_burst();
         }
         let lost = !self.repairs.recovery.hold && self.find_losses(config, now, advanced);
         if self.is_lossless() && lost {
@@ -63,6 +66,7 @@ impl Sender {
     /// again when it is acknowledged (Linux: tcp_add_reno_sack, tcp_remove_reno_sacks).
     pub(super) fn count_duplicates(
         &mut self,
+        config: &Config,
         advanced: bool,
         duplicate: bool,
         delivery: &mut Delivery,
@@ -74,11 +78,22 @@ impl Sender {
             let announced = u64::from(self.duplicates) * mss;
             delivery.bytes = delivery.bytes.saturating_sub(announced).max(delivery.bytes.min(mss));
             self.duplicates = match self.phase {
-                Phase::Recovery if self.snd_una < self.repairs.recovery.recover => {
+                Phase::Recovery
+                    if self.snd_una < self.repairs.recovery.recover
+                        && config.reduction != Reduction::Ns2 =>
+                {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
                 }
                 _ => 0,
             };
+            if self.phase == Phase::Loss {
+                self.repairs.recovery.forget_late_duplicates();
+            }
+        } else if duplicate && self.phase == Phase::Loss && config.reduction == Reduction::Ns2 {
+            let (window, threshold) = (self.controller.window(), self.controller.threshold());
+            if self.repairs.recovery.on_late_duplicate(window, threshold) {
+                self.phase = Phase::Recovery;
+            }
         } else if duplicate && self.phase != Phase::Loss {
             // No more segments can have left the network than are outstanding besides the missing one.
             let max = self.outstanding().saturating_sub(1) / mss;
@@ -127,8 +142,15 @@ impl Sender {
                 Phase::Open | Phase::Cwr => {
                     self.duplicates >= DUPLICATES && self.board.lose_oldest()
                 }
-                // A partial acknowledgement: the next hole (RFC 6582).
-                Phase::Recovery => advanced && self.outstanding() > 0 && self.board.lose_oldest(),
+                // A partial acknowledgement: the next hole.
+                Phase::Recovery if advanced && self.outstanding() > 0 => {
+                    self.repairs.recovery.on_partial_ack(config.reduction, self.snd_nxt);
+                    let news = self.board.lose_oldest();
+                    // It waits already after a timeout: ns-2 sends it here, and again where it goes on (t_seqno_).
+                    self.repairs.recovery.twice = !news && config.reduction == Reduction::Ns2;
+                    news
+                }
+                Phase::Recovery => false,
                 Phase::Loss => false,
             };
             if lost && self.paced.is_some() {
@@ -195,6 +217,7 @@ impl Sender {
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
         self.phase = Phase::Recovery;
+        self.rtt.time_from(config, self.snd_nxt);
         self.repairs.recovery.begin(
             config.reduction,
             prior,
@@ -240,7 +263,7 @@ impl Sender {
                 Reduction::RateHalving => {
                     self.repairs.recovery.window.max(self.in_flight() + 3 * mss)
                 }
-                Reduction::Prr => u64::MAX,
+                Reduction::Prr | Reduction::Ns2 => u64::MAX,
             };
             self.controller.on_recovered(limit);
         } else if self.ends_loss_phase() {

@@ -1,6 +1,6 @@
 use super::{NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, Reduction};
 use crate::tcp::recovery::Phase;
 use flashcrowd_base::{Span, Time};
 
@@ -132,8 +132,10 @@ impl Sender {
             self.report_losses(now);
         }
         let loss = Loss { now, in_flight: self.in_flight(), ..before };
-        self.controller.on_timeout(&loss, again);
+        let reduced = again && !(config.reduction == Reduction::Ns2 && self.phase == Phase::Loss);
+        self.controller.on_timeout(&loss, reduced);
         self.phase = Phase::Loss;
+        self.rtt.time_from(config, self.snd_nxt);
         self.repairs.recovery.time_out(self.snd_nxt, again);
         if !again {
             self.board.dsack_mut().begin(self.snd_una);

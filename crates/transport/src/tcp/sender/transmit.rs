@@ -1,7 +1,7 @@
 use super::{Burst, Sender, Timer};
 use crate::congestion::Controller;
 use crate::pacing::{fq_rate, quantum_bytes};
-use crate::tcp::config::{Config, Nagle};
+use crate::tcp::config::{Config, Nagle, Reduction};
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Flags;
@@ -75,6 +75,10 @@ impl Sender {
         let limit = u64::from(config.tso_bytes).min(room).max(mss);
         let (seq, bytes, segments) = self.board.retransmit_lost(limit, now, self.snd_nxt)?;
         self.repairs.recovery.force = false;
+        if self.repairs.recovery.twice {
+            self.repairs.recovery.twice = false;
+            self.board.lose_oldest();
+        }
         self.repairs.recovery.on_sent(bytes);
         if self.paced.is_some() {
             self.pace_retransmission(now, seq, bytes, segments);
@@ -158,7 +162,7 @@ impl Sender {
         let in_flight = self.counted_in_flight(config);
         let window = self.window();
         let room = window.saturating_sub(in_flight);
-        if room < len {
+        if room < len || (config.reduction == Reduction::Ns2 && !self.takes_burst()) {
             self.limited_now = true;
             return None;
         }
@@ -192,6 +196,17 @@ impl Sender {
             self.limited_now = true;
         }
         Some(burst)
+    }
+
+    /// Counts a new segment of a recovery; `false` if no more may leave for this acknowledgement.
+    #[inline(never)]
+    fn takes_burst(&mut self) -> bool {
+        if self.phase != Phase::Recovery || self.repairs.recovery.burst == u8::MAX {
+            return true;
+        }
+        let left = self.repairs.recovery.burst;
+        self.repairs.recovery.burst = left.saturating_sub(1);
+        left > 0
     }
 
     /// Decides on the next TSO packet, of full segments, where `limit` bytes may be sent; `false` to wait until it may

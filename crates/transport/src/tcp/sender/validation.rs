@@ -6,7 +6,7 @@ use flashcrowd_base::Time;
 
 /// Congestion window validation (RFC 2861): a window that is not used is no estimate of the network.
 impl Sender {
-    /// RFC 2861: after silence the window halves once per timeout, down to the initial window.
+    /// RFC 2861: after silence the window halves once per timeout, down to the initial window. RFC 5681: at once.
     pub(super) fn restart_after_idle(&mut self, config: &Config, now: Time) {
         let timeout = self.timeout(config);
         let idle = now.since(self.last_sent);
@@ -18,7 +18,7 @@ impl Sender {
         let min = window.min(u64::from(config.initial_window_segments) * mss);
         let periods = (idle.nanos() - 1) / timeout.nanos().max(1);
         let halved = window.checked_shr(periods.min(63) as u32).unwrap_or(0);
-        self.controller.on_decay(halved.max(min));
+        self.controller.on_decay(if config.idle_restart_at_once { min } else { halved.max(min) });
         // Once per pause, though the poll may be repeated before something is sent. The silence until now is over for
         // the controller, too.
         self.controller.on_resume(now, idle);
