@@ -70,6 +70,18 @@ def faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
+def some_faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """At one point of `where` at least downloads take less time than at `against`."""
+    found = conclude(
+        _changes(evidence, given),
+        lambda found: verdict.less_than(found, 0.0),
+        lambda found: -found.mean,
+        wording.per_cent,
+        combine=verdict.any_of,
+    )
+    return Finding(found.verdict, found.measured, found.n)
+
+
 def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """Each of `numbers`, factors (`of`) divided by others (`over`), is as the paper has it.
 
@@ -107,6 +119,7 @@ GENERIC: dict[str, Judge] = {
     "some-change-more-than": some_change_more_than,
     "change-within": change_within,
     "faster": faster,
+    "some-faster": some_faster,
     "explains": effects.explains,
     "arithmetic": arithmetic,
     "not-testable": not_testable,
