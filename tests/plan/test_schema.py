@@ -46,7 +46,10 @@ MIRROR = {
 SEED = "workloads.swarm.populations.seed"
 MAHIMAHI = {"file": "m", "read": "m", "capacity": "opportunities 5 9"}
 VARIANTS: list[dict[str, Any]] = [
-    *({f"{LINE}.up_queue": {"kind": kind}} for kind in ("pie", "red", "cake")),
+    *(
+        {f"{LINE}.up_queue": {"kind": kind}}
+        for kind in ("pie", "red", "choke", "sfq", "drr", "cake")
+    ),
     {f"{LINE}.framing": "atm"},
     {
         f"{LINE}.up": MAHIMAHI,

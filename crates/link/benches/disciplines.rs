@@ -4,8 +4,8 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashcrowd_base::{RandomStream, Rate, Time};
 use flashcrowd_link::{
-    Ack, AckFilter, Cake, CoDel, Conditions, Direction, Ecn, Flow, FqCoDel, Frame, Outcome, Packet,
-    Pie, Queue, Red,
+    Ack, AckFilter, Cake, Choke, CoDel, Conditions, Direction, Drr, Ecn, Flow, FqCoDel, Frame,
+    Outcome, Packet, Pie, Queue, Red, Sfq,
 };
 use std::hint::black_box;
 
@@ -54,11 +54,14 @@ fn drop_tail(criterion: &mut Criterion) {
 fn managed(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("offer and dequeue");
     let cake = Cake { ack_filter: AckFilter::Conservative, ..Cake::default() };
-    let queues: [(&str, Queue); 6] = [
+    let queues: [(&str, Queue); 9] = [
         ("codel", CoDel { ecn: true, ..CoDel::default() }.into()),
         ("fq-codel", FqCoDel::default().into()),
         ("pie", Pie { ecn: true, ..Pie::default() }.into()),
         ("red", Red { ecn: true, ..Red::default() }.into()),
+        ("choke", Choke { ecn: true, ..Choke::default() }.into()),
+        ("sfq", Sfq { limit_packets: 1000, ..Sfq::default() }.into()),
+        ("drr", Drr::default().into()),
         ("cake", Cake::default().into()),
         ("cake with ack filter", cake.into()),
     ];

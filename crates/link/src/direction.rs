@@ -399,7 +399,9 @@ impl Direction {
         let rate = match service {
             Service::Rate(rate) => rate,
             // The others do not look at it, and it has to be worked out.
-            Service::Trace(trace) if matches!(queue, Queue::Pie(_) | Queue::Red(_)) => {
+            Service::Trace(trace)
+                if matches!(queue, Queue::Pie(_) | Queue::Red(_) | Queue::Choke(_)) =>
+            {
                 trace.recent(now.since(self.cursor().map_or(Time::START, Cursor::origin)))
             }
             Service::Trace(_) => Rate::at_least_one(0),

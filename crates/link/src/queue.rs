@@ -1,4 +1,4 @@
-use crate::{Cake, CoDel, FqCoDel, Pie, Red};
+use crate::{Cake, Choke, CoDel, Drr, FqCoDel, Pie, Red, Sfq};
 use flashcrowd_base::{Refusal, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,15 @@ pub enum Queue {
     /// Random early detection (Floyd and Jacobson 1993).
     #[serde(rename = "red")]
     Red(Box<Red>),
+    /// RED that drops a new packet with one of its flow that it meets in the queue (Pan, Prabhakar, Psounis 2000).
+    #[serde(rename = "choke")]
+    Choke(Box<Choke>),
+    /// Stochastic fairness queueing (McKenney 1990), as in Linux.
+    #[serde(rename = "sfq")]
+    Sfq(Box<Sfq>),
+    /// Deficit round robin (Shreedhar and Varghese 1995).
+    #[serde(rename = "drr")]
+    Drr(Box<Drr>),
     /// Common applications kept enhanced (Høiland-Jørgensen, Täht, Morton 2018).
     #[serde(rename = "cake")]
     Cake(Box<Cake>),
@@ -61,7 +70,7 @@ macro_rules! from_parameters {
         })*
     };
 }
-from_parameters!(CoDel, FqCoDel, Pie, Red, Cake);
+from_parameters!(CoDel, FqCoDel, Pie, Red, Choke, Sfq, Drr, Cake);
 
 impl Queue {
     /// A drop-tail queue of at most `max` packets, the one in transmission included.
@@ -89,6 +98,9 @@ impl Queue {
             Queue::FqCoDel(fq) => fq.check_bounds(),
             Queue::Pie(pie) => pie.check_bounds(),
             Queue::Red(red) => red.check_bounds().and_then(|()| red.check()),
+            Queue::Choke(choke) => choke.check_bounds().and_then(|()| choke.check()),
+            Queue::Sfq(sfq) => sfq.check_bounds(),
+            Queue::Drr(drr) => drr.check_bounds(),
             Queue::Cake(cake) => cake.check_bounds(),
         }
     }

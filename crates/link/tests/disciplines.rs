@@ -2,8 +2,8 @@
 
 use flashcrowd_base::{Probability, RandomStream, Rate, Span, Time};
 use flashcrowd_link::{
-    Ack, AckFilter, Cake, CoDel, Conditions, Direction, Ecn, Flow, FqCoDel, Framing, Isolation,
-    Loss, LossModel, Outcome, Packet, Pie, Queue, QueueLimit, Red, Side,
+    Ack, AckFilter, Cake, Choke, CoDel, Conditions, Direction, Drr, Ecn, Flow, FqCoDel, Framing,
+    Isolation, Loss, LossModel, Outcome, Packet, Pie, Queue, QueueLimit, Red, Sfq, Side,
 };
 use proptest::prelude::*;
 
@@ -56,6 +56,7 @@ fn queues() -> Vec<(Queue, u32)> {
         rtt_ns: short,
         ..Cake::default()
     };
+    let often = Sfq { perturb_ns: Some(short), quantum_bytes: 700, ..Sfq::default() };
     let mut queues = vec![
         (Queue::packets(20), 20),
         (CoDel { limit_packets: 20, interval_ns: short, ..CoDel::default() }.into(), 20),
@@ -64,6 +65,12 @@ fn queues() -> Vec<(Queue, u32)> {
         (FqCoDel { interval_ns: short, limit_packets: 90, ..FqCoDel::default() }.into(), 90),
         (Pie { limit_packets: 30, max_burst_ns: short, ..Pie::default() }.into(), 30),
         (Red { limit_packets: 25, weight: 0.1, ecn: true, ..Red::default() }.into(), 25),
+        (Choke { limit_packets: 25, weight: 0.1, ecn: true, ..Choke::default() }.into(), 25),
+        (Drr { limit_packets: 15, flows: 4, quantum_bytes: 300 }.into(), 15),
+        (Drr { limit_packets: 60, ..Drr::default() }.into(), 60),
+        (Sfq { limit_packets: 15, flows: 3, divisor: 4, ..Sfq::default() }.into(), 15),
+        (Sfq { limit_packets: 60, depth_packets: 9, head_drop: true, ..often.clone() }.into(), 60),
+        (often.into(), 127),
     ];
     for isolation in isolation {
         queues.push((cake(isolation, AckFilter::Off, 0).into(), 20_000 / 40));
@@ -350,6 +357,9 @@ fn waits_are_counted_as_for_drop_tail() {
     }
     assert_eq!(counters(Cake::default().into()), plain);
     assert_eq!(counters(Red::default().into()), plain);
+    assert_eq!(counters(Choke::default().into()), plain);
+    assert_eq!(counters(Sfq::default().into()), plain);
+    assert_eq!(counters(Drr::default().into()), plain);
 }
 
 #[test]
@@ -382,6 +392,9 @@ fn parameters_that_cannot_be_are_refused() {
     wrong(Red { weight: 0.0, ..Red::default() }.into(), "weight");
     wrong(Red { max_packets: 5.0, ..Red::default() }.into(), "max_packets");
     assert_eq!(refused(Red { max_packets: 5.1, ..Red::default() }.into()), None);
+    wrong(Choke { max_packets: 5.0, ..Choke::default() }.into(), "max_packets");
+    wrong(Sfq { limit_packets: 1, ..Sfq::default() }.into(), "limit_packets");
+    wrong(Drr { quantum_bytes: 255, ..Drr::default() }.into(), "quantum_bytes");
     wrong(Cake { rtt_ns: Span::ZERO, ..Cake::default() }.into(), "rtt_ns");
     wrong(Cake { memory_limit_bytes: Some(1513), ..Cake::default() }.into(), "memory_limit_bytes");
     assert_eq!(refused(Cake { memory_limit_bytes: Some(1514), ..Cake::default() }.into()), None);

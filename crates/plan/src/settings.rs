@@ -1,7 +1,7 @@
 //! What can be configured: the tables that a study names, with the meaning, the bounds and the defaults of their fields.
 
 use flashcrowd_base::Refusal;
-use flashcrowd_link::{Cake, CoDel, FqCoDel, Pie, Queue, Red};
+use flashcrowd_link::{Cake, Choke, CoDel, Drr, FqCoDel, Pie, Queue, Red, Sfq};
 use flashcrowd_swarm::profile::Profile;
 use flashcrowd_transport::congestion::Ledbat;
 use flashcrowd_transport::{tcp, utp};
@@ -34,6 +34,9 @@ pub fn settings_schema() -> Value {
         ("fq-codel", discipline::<FqCoDel>(&mut generator)),
         ("pie", discipline::<Pie>(&mut generator)),
         ("red", discipline::<Red>(&mut generator)),
+        ("choke", discipline::<Choke>(&mut generator)),
+        ("sfq", discipline::<Sfq>(&mut generator)),
+        ("drr", discipline::<Drr>(&mut generator)),
         ("cake", discipline::<Cake>(&mut generator)),
     ] {
         table(name, schema, default);

@@ -3,7 +3,7 @@
 mod road;
 
 use flashcrowd_base::{Quantiles, Rate, Span, Time};
-use flashcrowd_link::{CoDel, Conditions, FqCoDel, Queue, Red};
+use flashcrowd_link::{Choke, CoDel, Conditions, Drr, FqCoDel, Queue, Red, Sfq};
 use flashcrowd_plan::{CorePath, Draw, Host, Link, Network};
 use flashcrowd_topology::{Advance, Topology};
 use proptest::prelude::*;
@@ -134,6 +134,9 @@ fn queues() -> impl Strategy<Value = Queue> {
         (1u32..20).prop_map(|limit| CoDel { limit_packets: limit, ..CoDel::default() }.into()),
         (1u32..20).prop_map(|limit| FqCoDel { limit_packets: limit, ..FqCoDel::default() }.into()),
         Just(Red::default().into()),
+        Just(Choke::default().into()),
+        (2u32..20).prop_map(|limit| Sfq { limit_packets: limit, ..Sfq::default() }.into()),
+        (1u32..20).prop_map(|limit| Drr { limit_packets: limit, ..Drr::default() }.into()),
     ]
 }
 

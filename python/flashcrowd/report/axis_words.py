@@ -35,9 +35,10 @@ _PREPOSITIONS = (" at", " from", " to", " between", " through", " after")
 
 #: Words of studies as the field writes them.
 _NAMES = {
-    "bbr": "BBR", "bbr-v3": "BBRv3", "cake": "CAKE", "codel": "CoDel", "cubic": "CUBIC",
-    "fq-codel": "FQ-CoDel", "ledbat": "LEDBAT", "ledbat-plus-plus": "LEDBAT++",
-    "new-reno": "NewReno", "pie": "PIE", "red": "RED", "reno": "Reno",
+    "bbr": "BBR", "bbr-v3": "BBRv3", "cake": "CAKE", "choke": "CHOKe", "codel": "CoDel",
+    "cubic": "CUBIC", "drr": "DRR", "fq-codel": "FQ-CoDel",
+    "ledbat": "LEDBAT", "ledbat-plus-plus": "LEDBAT++", "new-reno": "NewReno",
+    "pie": "PIE", "red": "RED", "reno": "Reno", "sfq": "SFQ",
 }  # fmt: skip
 
 

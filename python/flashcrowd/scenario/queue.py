@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 MOST_PACKETS = 2**31
 
-DisciplineName = Literal["codel", "fq-codel", "pie", "red", "cake"]
+DisciplineName = Literal["codel", "fq-codel", "pie", "red", "choke", "sfq", "drr", "cake"]
 """Disciplines that may stand where a queue does; see `flashcrowd.scenario.discipline`."""
 
 DISCIPLINES: tuple[str, ...] = get_args(DisciplineName)

@@ -3,8 +3,8 @@
 use crate::networks::rate;
 use flashcrowd_base::{Probability, Span};
 use flashcrowd_link::{
-    AckFilter, Cake, Conditions, FqCoDel, Framing, Jitter, JitterShape, Loss, LossModel, Queue,
-    QueueLimit, Red, Side,
+    AckFilter, Cake, Choke, Conditions, Drr, FqCoDel, Framing, Jitter, JitterShape, Loss,
+    LossModel, Queue, QueueLimit, Red, Sfq, Side,
 };
 use proptest::prelude::*;
 
@@ -17,6 +17,8 @@ pub(crate) fn any_queue() -> impl Strategy<Value = Queue> {
     // Flows are named by sockets there and by addresses and ports here: with few buckets some meet in
     // one that do not meet in the other.
     let apart = FqCoDel { flows: 65_535, ..FqCoDel::default() };
+    let sfq = Sfq { divisor: 65_535, ..Sfq::default() };
+    let drr = Drr { flows: 65_535, ..Drr::default() };
     prop_oneof![
         (3u32..80).prop_map(Queue::packets),
         (5_000u64..120_000)
@@ -25,6 +27,12 @@ pub(crate) fn any_queue() -> impl Strategy<Value = Queue> {
         Just(Queue::FqCoDel(Box::new(apart))),
         Just(Queue::Pie(Box::default())),
         any::<bool>().prop_map(|ecn| Queue::Red(Box::new(Red { ecn, ..Red::default() }))),
+        Just(Queue::Choke(Box::default())),
+        any::<bool>().prop_map(move |often| {
+            let perturb_ns = often.then_some(Span::from_millis(700));
+            Queue::Sfq(Box::new(Sfq { perturb_ns, ..sfq.clone() }))
+        }),
+        Just(Queue::Drr(Box::new(drr))),
         Just(Queue::Cake(Box::new(cake))),
     ]
 }

@@ -36,8 +36,12 @@ impl<F: Default> Flows<F> {
         self.flows.iter()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut F> {
+        self.flows.iter_mut()
+    }
+
     /// The queue of which `key` is greatest; of several, the one that was used first.
-    pub(crate) fn greatest(&self, key: impl Fn(&F) -> u64) -> Option<u32> {
+    pub(crate) fn greatest<K: Ord>(&self, key: impl Fn(&F) -> K) -> Option<u32> {
         let index = (0..self.flows.len()).rev().max_by_key(|&index| key(&self.flows[index]))?;
         Some(index as u32)
     }

@@ -2,23 +2,29 @@
 //! and may change in place; the state beside them belongs to one direction of a link.
 
 pub(crate) mod cake;
+pub(crate) mod choke;
 pub(crate) mod codel;
+pub(crate) mod drr;
 pub(crate) mod flows;
 pub(crate) mod fq_codel;
 pub(crate) mod pie;
 pub(crate) mod pool;
 pub(crate) mod red;
+pub(crate) mod sfq;
 #[cfg(test)]
 pub(crate) mod testing;
 
 use crate::{Ecn, Queue};
 use cake::CakeQueue;
+use choke::ChokeQueue;
 use codel::CoDelQueue;
+use drr::DrrQueue;
 use flashcrowd_base::{RandomStream, Rate, Time};
 use fq_codel::FqCoDelQueue;
 use pie::PieQueue;
 use pool::{Held, List, Pool};
 use red::RedQueue;
+use sfq::SfqQueue;
 
 /// Why a discipline dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +93,9 @@ enum State {
     FqCoDel(Box<FqCoDelQueue>),
     Pie(PieQueue),
     Red(RedQueue),
+    Choke(ChokeQueue),
+    Sfq(Box<SfqQueue>),
+    Drr(Box<DrrQueue>),
     Cake(Box<CakeQueue>),
 }
 
@@ -98,6 +107,9 @@ impl State {
             Queue::FqCoDel(fq) => State::FqCoDel(Box::new(FqCoDelQueue::new(fq, stream.bits()))),
             Queue::Pie(pie) => State::Pie(PieQueue::new(pie, now)),
             Queue::Red(_) => State::Red(RedQueue::default()),
+            Queue::Choke(_) => State::Choke(ChokeQueue::default()),
+            Queue::Sfq(sfq) => State::Sfq(Box::new(SfqQueue::new(sfq, now, stream.bits()))),
+            Queue::Drr(drr) => State::Drr(Box::new(DrrQueue::new(drr, stream.bits()))),
             Queue::Cake(cake) => State::Cake(Box::new(CakeQueue::new(cake, stream.bits()))),
         }
     }
@@ -111,7 +123,10 @@ impl State {
             (State::CoDel(_), queue) => matches!(queue, Queue::CoDel(_)),
             (State::Pie(_), queue) => matches!(queue, Queue::Pie(_)),
             (State::Red(_), queue) => matches!(queue, Queue::Red(_)),
-            (State::FqCoDel(_) | State::Cake(_), _) => false,
+            (State::Choke(_), queue) => matches!(queue, Queue::Choke(_)),
+            (State::Sfq(state), Queue::Sfq(sfq)) => state.buckets() == sfq.divisor,
+            (State::Drr(state), Queue::Drr(drr)) => state.buckets() == drr.flows,
+            (State::FqCoDel(_) | State::Sfq(_) | State::Drr(_) | State::Cake(_), _) => false,
         }
     }
 }
@@ -143,6 +158,9 @@ impl Managed {
             State::CoDel(state) => vec![*state.list()],
             State::Pie(state) => vec![*state.list()],
             State::Red(state) => vec![*state.list()],
+            State::Choke(state) => vec![*state.list()],
+            State::Sfq(state) => state.lists().copied().collect(),
+            State::Drr(state) => state.lists().copied().collect(),
             State::FqCoDel(state) => state.lists().copied().collect(),
             State::Cake(state) => state.lists().copied().collect(),
         };
@@ -163,8 +181,11 @@ impl Managed {
                 (State::CoDel(state), _) => state.push(pool, packet),
                 (State::Pie(state), _) => state.push(pool, packet),
                 (State::Red(state), _) => state.push(pool, packet),
+                (State::Choke(state), _) => state.push(pool, packet),
+                (State::Sfq(state), Queue::Sfq(sfq)) => state.push(sfq, pool, packet),
+                (State::Drr(state), _) => state.push(pool, packet),
                 (State::Fifo(list), _) => pool.push(list, packet),
-                (State::FqCoDel(_) | State::Cake(_), _) => {}
+                (State::FqCoDel(_) | State::Sfq(_) | State::Cake(_), _) => {}
             }
         }
     }
@@ -197,6 +218,11 @@ impl Managed {
             }
             (State::Pie(state), Queue::Pie(pie)) => state.offer(pie, pool, packet, context_ref),
             (State::Red(state), Queue::Red(red)) => state.offer(red, pool, packet, context_ref),
+            (State::Choke(state), Queue::Choke(choke)) => {
+                state.offer(choke, pool, packet, context_ref);
+            }
+            (State::Sfq(state), Queue::Sfq(sfq)) => state.offer(sfq, pool, packet, context_ref),
+            (State::Drr(state), Queue::Drr(drr)) => state.offer(drr, pool, packet, context_ref),
             (State::Cake(state), Queue::Cake(cake)) => {
                 state.offer(cake, pool, packet, context_ref);
             }
@@ -216,6 +242,9 @@ impl Managed {
                 | State::FqCoDel(_)
                 | State::Pie(_)
                 | State::Red(_)
+                | State::Choke(_)
+                | State::Sfq(_)
+                | State::Drr(_)
                 | State::Cake(_)
                 | State::Fifo(_),
                 _,
@@ -247,9 +276,20 @@ impl Managed {
             (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.take(fq, pool, context),
             (State::Pie(state), Queue::Pie(pie)) => state.take(pie, pool, context),
             (State::Red(state), _) => state.take(pool),
+            (State::Choke(state), _) => state.take(pool),
+            (State::Sfq(state), Queue::Sfq(sfq)) => state.take(sfq, pool, context),
+            (State::Drr(state), Queue::Drr(drr)) => state.take(drr, pool),
             (State::Cake(state), Queue::Cake(cake)) => state.take(cake, pool, context),
             (State::Fifo(list), _) => pool.pop(list),
-            (State::CoDel(_) | State::FqCoDel(_) | State::Pie(_) | State::Cake(_), _) => None,
+            (
+                State::CoDel(_)
+                | State::FqCoDel(_)
+                | State::Pie(_)
+                | State::Sfq(_)
+                | State::Drr(_)
+                | State::Cake(_),
+                _,
+            ) => None,
         }
     }
 
@@ -303,6 +343,12 @@ mod tests {
         assert_eq!(mix(golden), 0xe220_a839_7b1d_cdaf);
         // 0.8833 of the buckets.
         assert_eq!([1, 10, 1024, 65_536].map(|n| bucket(golden, n)), [0, 8, 904, 0xe220]);
+    }
+
+    /// What many links hold is small: a state with queues of its own is in a box.
+    #[test]
+    fn a_state_is_no_larger_than_pies() {
+        assert!(size_of::<State>() <= size_of::<PieQueue>() + 8, "{}", size_of::<State>());
     }
 
     /// A packet that is marked twice has got one mark, one that came with a mark gets none here but

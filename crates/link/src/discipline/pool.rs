@@ -75,9 +75,20 @@ impl Pool {
         removed.inspect(|packet| self.bytes -= u64::from(packet.bytes))
     }
 
+    /// Takes out the last packet of a list, which takes a walk along it.
+    pub(crate) fn pop_last(&mut self, list: &mut List) -> Option<Held> {
+        let number = self.last(list)?.number;
+        self.remove_first(list, |packet| packet.number == number)
+    }
+
     /// The packets of a list, the first one first.
     pub(crate) fn iter(&self, list: &List) -> impl Iterator<Item = &Held> {
         self.places.iter_list(list)
+    }
+
+    /// The first packet of a list.
+    pub(crate) fn first(&self, list: &List) -> Option<&Held> {
+        self.places.front(list)
     }
 
     /// The last packet of a list.

@@ -124,12 +124,28 @@ impl RedQueue {
         &mut self,
         params: &Red,
         pool: &mut Pool,
-        mut packet: Held,
+        packet: Held,
         context: &mut Context,
     ) {
+        self.meet(params, pool, context);
+        self.decide(params, pool, packet, context);
+    }
+
+    /// The average that a newcomer makes.
+    pub(super) fn meet(&mut self, params: &Red, pool: &Pool, context: &Context) {
         let idle = context.idle_since.map(|since| context.now.since(since));
         let mean = context.rate.transmission(u64::from(params.mean_packet_bytes));
         self.observe(params, pool.packets(), idle, mean);
+    }
+
+    /// What becomes of the newcomer, with this average.
+    pub(super) fn decide(
+        &mut self,
+        params: &Red,
+        pool: &mut Pool,
+        mut packet: Held,
+        context: &mut Context,
+    ) {
         if pool.packets() >= params.limit_packets {
             return context.drop(&packet, Cause::Full);
         }
@@ -142,6 +158,15 @@ impl RedQueue {
             }
         }
         self.push(pool, packet);
+    }
+
+    pub(super) fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Takes out the packet of a number.
+    pub(super) fn remove(&mut self, pool: &mut Pool, number: u64) -> Option<Held> {
+        pool.remove_first(&mut self.list, |held| held.number == number)
     }
 
     pub(crate) fn list(&self) -> &List {

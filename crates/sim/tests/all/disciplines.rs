@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_link::{Cake, CoDel, Conditions, FqCoDel, Pie, Queue, Red};
+use flashcrowd_link::{Cake, Choke, CoDel, Conditions, Drr, FqCoDel, Pie, Queue, Red, Sfq};
 use flashcrowd_plan::{Change, Link, Ping, Plan, What, Workload};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_transport::tcp::Ecn;
@@ -49,6 +49,9 @@ fn disciplines() -> Vec<(&'static str, Queue)> {
         ("fq-codel", FqCoDel::default().into()),
         ("pie", Pie::default().into()),
         ("red", Red::default().into()),
+        ("choke", Choke::default().into()),
+        ("sfq", Sfq::default().into()),
+        ("drr", Drr { limit_packets: 127, ..Drr::default() }.into()),
         ("cake", Cake::default().into()),
     ]
 }
@@ -69,8 +72,12 @@ fn each_discipline_fills_the_line_and_holds_its_delay() {
         let tables = run(&busy(queue));
         assert_conserved(name, &tables);
         let goodput: f64 = numbers(&tables, "transfers", "goodput_bps").iter().sum();
-        // RED drops while its queue is short, which costs two flows some of the line.
-        let least = if name == "red" { 8.2e6 } else { 8.5e6 };
+        // RED drops while its queue is short, and CHOKe twice as many: two flows lose some of the line.
+        let least = match name {
+            "red" => 8.2e6,
+            "choke" => 8.0e6,
+            _ => 8.5e6,
+        };
         assert!(goodput > least, "{name}: {goodput}");
         let rtts = numbers(&tables, "pings", "rtt_s");
         pings.push((name, mean(&rtts) * 1e3, rtts.len()));
@@ -82,7 +89,7 @@ fn each_discipline_fills_the_line_and_holds_its_delay() {
     assert!(of("drop-tail") > 200.0, "{pings:?}");
     assert!(of("codel") < 40.0 + 15.0, "{pings:?}");
     assert!(of("pie") < 40.0 + 40.0, "{pings:?}");
-    for isolating in ["fq-codel", "cake"] {
+    for isolating in ["fq-codel", "sfq", "drr", "cake"] {
         assert!((40.0..43.5).contains(&of(isolating)), "{pings:?}");
     }
     // None of them starves the pings.
