@@ -76,6 +76,20 @@ def test_what_a_study_lacks_is_named_with_the_remedy(
     assert "modprobe tcp_bbr" in capsys.readouterr().out
 
 
+def test_a_controller_that_few_ask_for_is_missing_only_where_one_does(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = capabilities._tried()
+    tried = {**tried, "controllers": {**tried["controllers"], "lp": False}}
+    monkeypatch.setattr(capabilities, "_tried", lambda: tried)
+    assert _status(["doctor", str(study)]) == 0
+    assert "limited congestion control lp" in capsys.readouterr().out
+    text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
+    study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "lp"\n')
+    assert _status(["doctor", str(study)]) == 2
+    assert "modprobe tcp_lp" in capsys.readouterr().out.partition("cannot be emulated")[2]
+
+
 @pytest.mark.parametrize(
     ("found", "name", "said", "remedy"),
     [

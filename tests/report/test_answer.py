@@ -146,7 +146,7 @@ def test_levels_that_do_not_differ_stand_together():
     said, sure = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
     assert said == (
         "Goodput is 6.10 Mbit/s with BBR or Reno as a transport, 4.10 with CUBIC and 2.03 with "
-        "vegas."
+        "Vegas."
     )
     assert sure == (
         "Each difference is known within 8.9 % of the larger number "

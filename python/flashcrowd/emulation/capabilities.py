@@ -21,7 +21,7 @@ from flashcrowd.clients import refusals
 from flashcrowd.emulation import budget, players, promptness, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
-from flashcrowd.emulation.stack import CONTROLLERS
+from flashcrowd.emulation.stack import CONTROLLERS, SELDOM
 from flashcrowd.plan.parts import numbered, workloads
 from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
@@ -105,7 +105,7 @@ def capabilities() -> Iterator[Capability]:
     yield _idle_polling()
     for name, there in tried["controllers"].items():
         remedy = "" if there else f"as root: modprobe tcp_{name}"
-        state: State = "works" if there else "missing"
+        state: State = "works" if there else "limited" if name in SELDOM else "missing"
         yield Capability(f"congestion control {name}", state, "kernel TCP", remedy)
     hosts = tried["descriptors"] // _DESCRIPTORS_A_HOST
     few = hosts < 1000
@@ -133,7 +133,8 @@ def missing(plan: Plan) -> Iterator[str]:
     needed = {f"congestion control {name}" for name in algorithms(plan)}
     for found in capabilities():
         optional = found.name.startswith("congestion control ") and found.name not in needed
-        if found.state == "missing" and not optional:
+        lacks = found.state == "missing" or (found.name in needed and found.state != "works")
+        if lacks and not optional:
             yield f"{found.name}: {found.said}" + (f"; {found.remedy}" if found.remedy else "")
         if found.name == "file descriptors":
             hosts, downloads = len(plan["network"]["hosts"]), _downloads(plan)

@@ -24,10 +24,19 @@ from flashcrowd.plan.types import (
 BASE = "linux-6"
 """The stack of the model that is this kernel's."""
 
-CONTROLLERS = {"cubic": "cubic", "cubic-linux": "cubic", "new-reno": "reno", "bbr": "bbr"}
+CONTROLLERS = {
+    "cubic": "cubic", "cubic-linux": "cubic", "new-reno": "reno", "bbr": "bbr",
+    "vegas": "vegas", "lp": "lp",
+}  # fmt: skip
 """Congestion controllers of plans by what Linux calls its own (`TCP_CONGESTION`)."""
 
-_UNREAD = {"cubic": frozenset[str](), "reno": {"hystart", "pacing"}, "bbr": {"hystart", "pacing"}}
+SELDOM = frozenset({"vegas", "lp"})
+"""Those that few studies ask for: a machine without them is not said to lack anything."""
+
+_UNREAD = {
+    "cubic": frozenset[str](),
+    **dict.fromkeys(("reno", "bbr", "vegas", "lp"), frozenset({"hystart", "pacing"})),
+}
 """Fields that say nothing with a controller."""
 
 _SET = frozenset(

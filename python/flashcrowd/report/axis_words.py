@@ -36,9 +36,9 @@ _PREPOSITIONS = (" at", " from", " to", " between", " through", " after")
 #: Words of studies as the field writes them.
 _NAMES = {
     "bbr": "BBR", "bbr-v3": "BBRv3", "cake": "CAKE", "choke": "CHOKe", "codel": "CoDel",
-    "cubic": "CUBIC", "drr": "DRR", "fq-codel": "FQ-CoDel",
-    "ledbat": "LEDBAT", "ledbat-plus-plus": "LEDBAT++", "new-reno": "NewReno",
-    "pie": "PIE", "red": "RED", "reno": "Reno", "sfq": "SFQ",
+    "cubic": "CUBIC", "drr": "DRR", "fledbat": "fLEDBAT", "fq-codel": "FQ-CoDel",
+    "ledbat": "LEDBAT", "ledbat-plus-plus": "LEDBAT++", "lp": "TCP-LP", "new-reno": "NewReno",
+    "nice": "NICE", "pie": "PIE", "red": "RED", "reno": "Reno", "sfq": "SFQ", "vegas": "Vegas",
 }  # fmt: skip
 
 

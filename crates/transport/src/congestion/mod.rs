@@ -14,9 +14,13 @@
 //! | [`NewReno`] | W/2, at least 2m | recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
 //! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |
 //! | [`HighSpeed`](Kind::HighSpeed) | W/2 to 0.9 W by its size, at least 2m | recovery | 1m, slow start to the same | never | W/2 | does not grow |
+//! | [`Vegas`] | W/2, at least 2m | recovery | 1m, slow start to W/2 | ±m once a round: fewer than 2m, more than 4m in the queue | W/2 | does not grow |
+//! | [`Nice`] | the same | recovery | the same | the same; W/2, at least 1m, if half of a round was delayed | W/2 | does not grow |
+//! | [`Lp`] | W/2, at least 2m | recovery | 1m, slow start to W/2 | W/2 above 15 % of the range; within three RTTs again: 1m | W/2 | does not grow |
 //! | [`Bbr`] | what is in flight, for a round; then as before | recovery | 1m more than in flight | 4m for 200 ms, if the least round trip is 10 s old | stays | stays |
 //! | [`BbrV3`] | 0.7 of the bandwidth and of W, or what arrives; a probe's loss of 2 % bounds W | round | 1m more than in flight | half of the path's for 200 ms, if the least round trip is 5 s old | stays | stays |
 //! | [`ledbat::Rfc6817`] | W/2, at least 2m | W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
+//! | [`ledbat::Fair`] | W/2, at least 2m | W | 1m | m - 0.1 W q/T | at least 1m | at most flight + 1m |
 //! | [`ledbat::LedbatDraft00`] | W/2, at least 1m | W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
 //! | [`ledbat::Libutp`] | W/2, at least 10 B | 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
 //! | [`ledbat::Libutp2010`] | 0.78 W, at least 10 B | 100 ms | 1m | (1 - q/T) 3000 B | 1m | stays after 300 ms |
@@ -54,7 +58,10 @@ mod cubic_linux;
 mod high_speed;
 mod hystart;
 pub mod ledbat;
+mod lp;
 mod new_reno;
+mod nice;
+mod vegas;
 mod window;
 mod windowed_max;
 
@@ -65,7 +72,10 @@ pub use cubic_linux::CubicLinux;
 pub use hystart::HyStartKind;
 pub use kind::Build;
 pub use ledbat::Ledbat;
+pub use lp::Lp;
 pub use new_reno::NewReno;
+pub use nice::Nice;
+pub use vegas::Vegas;
 
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -79,12 +89,20 @@ controllers! {
     CubicLinux, "cubic-linux", CubicLinux;
     /// HighSpeed TCP (RFC 3649).
     HighSpeed, "high-speed", high_speed::HighSpeed;
+    /// TCP Vegas as Linux has it.
+    Vegas, "vegas", Box<Vegas>;
+    /// TCP Nice (Venkataramani, Kokku, Dahlin 2002): Vegas that halves for delay.
+    Nice, "nice", Box<Nice>;
+    /// TCP-LP as Linux has it.
+    Lp, "lp", Box<Lp>;
     /// BBR version 1 as Linux ships it.
     Bbr, "bbr", Box<Bbr>;
     /// BBR version 3 (draft-ietf-ccwg-bbr).
     BbrV3, "bbr-v3", Box<BbrV3>;
     /// LEDBAT by RFC 6817.
     Ledbat, "ledbat", Box<ledbat::Rfc6817>;
+    /// Fair LEDBAT (Carofiglio et al. 2013).
+    Fledbat, "fledbat", Box<ledbat::Fair>;
     /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), in whole packets.
     LedbatDraft, "ledbat-draft", Box<ledbat::LedbatDraft00>;
     /// libutp's since 2013.

@@ -5,7 +5,7 @@ use flashcrowd_base::Time;
 /// Slow start, additive increase of one segment per window, halving on loss (RFC 5681).
 #[derive(Clone, Debug)]
 pub struct NewReno {
-    window: Window,
+    pub(super) window: Window,
     /// Bytes acknowledged towards the next segment of growth.
     credit: u64,
 }

@@ -79,30 +79,34 @@ impl Window {
     }
 }
 
-/// What controllers with a [`Window`] called `window` answer alike.
+/// What controllers with a [`Window`] called `window` answer alike, or with one inside of another controller.
 macro_rules! answers_of_window {
     () => {
+        answers_of_window!(window);
+    };
+    ($($window:ident).+) => {
         fn on_recovered(&mut self, limit: u64) {
-            self.window.limit(limit);
+            self.$($window).+.limit(limit);
         }
 
         /// RFC 2861 halves it: what was in flight before the silence is gone.
         fn on_idle(&mut self, _: Time) {
-            self.window.decay((self.window.bytes / 2).max(self.window.mss));
+            let window = &mut self.$($window).+;
+            window.decay((window.bytes / 2).max(window.mss));
         }
 
         fn on_packet_size(&mut self, bytes: u32) {
-            self.window.mss = u64::from(bytes);
+            self.$($window).+.mss = u64::from(bytes);
         }
 
         #[inline]
         fn window(&self) -> u64 {
-            self.window.bytes
+            self.$($window).+.bytes
         }
 
         #[inline]
         fn threshold(&self) -> u64 {
-            self.window.threshold
+            self.$($window).+.threshold
         }
     };
 }

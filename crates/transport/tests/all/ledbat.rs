@@ -4,8 +4,9 @@ use crate::bottleneck::{Bottleneck, Flow, Path, at, jain, shares};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::congestion::{Controller, Kind, Ledbat};
 
-const FAMILY: [Kind; 6] = [
+const FAMILY: [Kind; 7] = [
     Kind::Ledbat,
+    Kind::Fledbat,
     Kind::LedbatDraft,
     Kind::Libutp,
     Kind::Libutp2010,

@@ -6,8 +6,9 @@ use flashcrowd_transport::congestion::{
 };
 use proptest::prelude::*;
 
-const FAMILY: [Kind; 6] = [
+const FAMILY: [Kind; 7] = [
     Kind::Ledbat,
+    Kind::Fledbat,
     Kind::LedbatDraft,
     Kind::Libutp,
     Kind::Libutp2010,

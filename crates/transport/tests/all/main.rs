@@ -12,6 +12,7 @@ mod ledbat;
 mod ledbat_properties;
 mod ledbat_tcp;
 mod limits;
+mod low_priority;
 mod packetdrill;
 mod pipe;
 mod recovery;

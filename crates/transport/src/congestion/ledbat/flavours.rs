@@ -27,6 +27,12 @@ pub fn rfc_6817() -> Ledbat {
     }
 }
 
+/// Fair LEDBAT: the decrease is a tenth of the window for a queue of the target, the target RFC 6817's. The paper could not
+/// be read again; its rule and this value are from memory.
+pub fn fair() -> Ledbat {
+    Ledbat { decrease: 0.1, ..rfc_6817() }
+}
+
 /// draft-shalunov-ledbat-congestion-00 (March 2009) as Valenti's module for Linux and ns-2 has it
 /// (2009), which testa2011 ran: 25 ms, the least of four samples, ten minutes, no slow start, one
 /// segment at least, and nothing but need to bound the window.

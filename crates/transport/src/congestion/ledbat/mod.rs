@@ -9,6 +9,7 @@ mod base_delay;
 mod cwnd;
 mod draft;
 mod drift;
+mod fair;
 mod filter;
 mod flavours;
 mod libtorrent;
@@ -19,8 +20,9 @@ mod rfc6817;
 mod table;
 
 pub use draft::LedbatDraft00;
+pub use fair::Fair;
 pub use flavours::{
-    alpha1, alpha2, beta1, draft, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
+    alpha1, alpha2, beta1, draft, fair, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
 };
 pub use libtorrent::Libtorrent;
 pub use libutp::Libutp;

@@ -4,8 +4,34 @@ use super::filter::Filter;
 use super::table::Ledbat;
 use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
+use std::marker::PhantomData;
+
+/// By how much an acknowledgement moves the window, in bytes.
+pub trait Rule: Clone + std::fmt::Debug {
+    /// The table with which it ships.
+    fn table() -> Ledbat;
+    /// Of a window that is, of `acked` bytes and with a queueing delay in parts of the target.
+    fn change(table: &Ledbat, bytes: f64, packet: f64, acked: f64, queueing: f64) -> f64;
+}
+
+/// The rule of RFC 6817, section 2.4.2: a packet for a window acknowledged without a queue, none at the target.
+#[derive(Clone, Debug)]
+pub struct OffTarget;
+
+impl Rule for OffTarget {
+    fn table() -> Ledbat {
+        super::rfc_6817()
+    }
+
+    fn change(table: &Ledbat, bytes: f64, packet: f64, acked: f64, queueing: f64) -> f64 {
+        table.gain * (1.0 - queueing) * acked * packet / bytes
+    }
+}
 
 /// LEDBAT by RFC 6817, in real numbers.
+pub type Rfc6817 = Steered<OffTarget>;
+
+/// What RFC 6817 says but for the rule by which the window moves.
 ///
 /// - Samples older than a round trip do not count for the current delay (section 2.4.2: the list
 ///   SHOULD be so limited), which matters for windows of less packets than the filter has samples.
@@ -14,21 +40,23 @@ use flashcrowd_base::{Span, Time};
 /// - With slow start, which the RFC leaves open, the window opens by what is acknowledged until the
 ///   queue is `slow_start_exit` of the target.
 #[derive(Clone, Debug)]
-pub struct Rfc6817 {
+pub struct Steered<R> {
     table: Ledbat,
     cwnd: Cwnd,
     filter: Filter,
     base: BaseDelay,
+    rule: PhantomData<R>,
 }
 
-impl Rfc6817 {
+impl<R: Rule> Steered<R> {
     /// A controller at its first window.
-    pub fn new(table: Ledbat, params: Params) -> Rfc6817 {
-        Rfc6817 {
+    pub fn new(table: Ledbat, params: Params) -> Steered<R> {
+        Steered {
             cwnd: Cwnd::new(&table, &params),
             filter: Filter::new(table.noise_filter),
             base: BaseDelay::new(table.base_history, params.now),
             table,
+            rule: PhantomData,
         }
     }
 
@@ -39,19 +67,19 @@ impl Rfc6817 {
     }
 }
 
-impl Build for Rfc6817 {
+impl<R: Rule> Build for Steered<R> {
     const NEEDS_ONE_WAY_DELAY: bool = true;
 
     fn table() -> Option<Ledbat> {
-        Some(super::rfc_6817())
+        Some(R::table())
     }
 
-    fn build(params: Params) -> Rfc6817 {
-        Rfc6817::new(params.checked_ledbat(), params)
+    fn build(params: Params) -> Steered<R> {
+        Steered::new(params.checked_ledbat(), params)
     }
 }
 
-impl Controller for Rfc6817 {
+impl<R: Rule> Controller for Steered<R> {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(delay) = ack.one_way_delay {
             self.base.see(ack.now, delay);
@@ -70,8 +98,7 @@ impl Controller for Rfc6817 {
         let change = if cwnd.slow_start {
             acked
         } else {
-            let off_target = (target - queueing) / target;
-            self.table.gain * off_target * acked * cwnd.packet / cwnd.bytes
+            R::change(&self.table, cwnd.bytes, cwnd.packet, acked, queueing / target)
         };
         let bounded = self.table.allowed_increase_packets > 0;
         if change > 0.0 && !(ack.may_grow && (bounded || ack.window_limited)) {

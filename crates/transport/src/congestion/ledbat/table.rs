@@ -12,8 +12,8 @@ flashcrowd_base::settings! {
         #[min(Span::from_millis(1))]
         #[max(Span::from_secs(10))]
         pub target_ns: Span,
-        /// Packets of growth per window of acknowledged data without a queue (RFC 6817: GAIN). Read by `ledbat`
-        /// and `ledbat-draft`; `ledbat-plus-plus` multiplies its own gain by it.
+        /// Packets of growth per window of acknowledged data without a queue (RFC 6817: GAIN). Read by `ledbat`,
+        /// `fledbat` and `ledbat-draft`; `ledbat-plus-plus` multiplies its own gain by it.
         #[above(0.0)]
         #[max(1000.0)]
         pub gain: f64,
@@ -41,7 +41,7 @@ flashcrowd_base::settings! {
         #[at_least(min_window_bytes)]
         pub max_window_bytes: u64,
         /// The window is never above what was in flight plus this many packets (RFC 6817: ALLOWED_INCREASE); 0
-        /// for no such bound. Read by `ledbat`.
+        /// for no such bound. Read by `ledbat` and `fledbat`.
         #[max(1_000_000)]
         pub allowed_increase_packets: u32,
         /// What a loss leaves of the window.
@@ -65,7 +65,8 @@ flashcrowd_base::settings! {
         #[min(1)]
         #[max(1_000_000)]
         pub gain_divisor: u32,
-        /// How strongly the window comes down above the target (the constant C). Read by `ledbat-plus-plus`.
+        /// How strongly the window comes down: above the target in `ledbat-plus-plus` (the constant C), with any queue in
+        /// `fledbat`.
         #[above(0.0)]
         #[max(1000.0)]
         pub decrease: f64,
