@@ -12,6 +12,8 @@ const MAY_BE_DELAYED: u64 = 2;
 /// - Vegas, with one more rule: if more than half of a round's packets had an RTT above the shortest and a tenth of
 ///   what the longest is above it, the window is halved. Packets are counted by bytes, so that delayed
 ///   acknowledgements count for all that they cover.
+/// - The shortest and the longest RTT are those of the connection. Vegas forgets the shortest whenever nothing is in
+///   flight, which with a window of a packet is after each.
 /// - The window is at least a packet. The paper goes below, and then sends a packet each few round trips.
 #[derive(Clone, Debug)]
 pub struct Nice {
@@ -89,9 +91,8 @@ impl Controller for Nice {
     }
 
     fn on_resume(&mut self, _: Time, _: Span) {
-        self.vegas.forget();
+        self.vegas.interrupt();
         self.restart();
-        self.max = Span::ZERO;
     }
 
     answers_of_window!(vegas.reno.window);
@@ -167,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn silence_forgets_both_ends_of_the_range() {
+    fn the_range_is_that_of_the_connection() {
         let (mut nice, _) = nice(20);
         nice.on_resume(Time::START, Span::from_secs(1));
-        assert_eq!((nice.vegas.base, nice.max), (Span::MAX, Span::ZERO));
+        assert_eq!((nice.vegas.base, nice.max), [100, 200].map(Span::from_millis).into());
     }
 }

@@ -1,0 +1,55 @@
+"""Judges of this paper: numbers of runs, at all points, at most of them, or at one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flashcrowd.papers import verdict
+from flashcrowd.papers.aqm2014.quantities import measure
+from flashcrowd.papers.aqm2014.words import described
+from flashcrowd.papers.cases import conclude
+from flashcrowd.papers.claim import Judge
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest, minus
+from flashcrowd.papers.verdict import Finding, Verdict
+
+
+def mostly(evidence: Evidence, given: Given) -> Finding:
+    """At more than half of the points the measure is at least `low` and at most `high`."""
+    low, high = float(given["low"]), float(given["high"])
+    middle, half = (low + high) / 2, (high - low) / 2
+    return conclude(
+        MEASURED.levels(evidence, given),
+        lambda one: verdict.within(minus(one, middle), half),
+        lambda one: abs(one.mean - middle),
+        MEASURED.words(evidence, given),
+        combine=_most_of,
+    )
+
+
+def somewhere(evidence: Evidence, given: Given) -> Finding:
+    """At one point at least the measure is on the right side of `bound`; the nearest is named."""
+    far = furthest(given["is"])
+    found = conclude(
+        MEASURED.levels(evidence, given),
+        lambda one: COMPARISONS[given["is"]](one, given["bound"]),
+        lambda one: -far(one),
+        MEASURED.words(evidence, given),
+        combine=verdict.any_of,
+    )
+    return Finding(found.verdict, found.measured.replace("the furthest of", "the most of"), found.n)
+
+
+def _most_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """A sentence about most cases: more than half of them decide it."""
+    all_ = list(verdicts)
+    for one in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED):
+        if 2 * all_.count(one) > len(all_):
+            return one
+    return Verdict.OPEN
+
+
+#: The judges of its measures.
+MEASURED = Measured(measure, described)
+
+JUDGES: dict[str, Judge] = MEASURED.judges(mostly=mostly, somewhere=somewhere)
