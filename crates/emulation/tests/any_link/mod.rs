@@ -3,8 +3,8 @@
 use crate::networks::rate;
 use flashcrowd_base::{Probability, Span};
 use flashcrowd_link::{
-    AckFilter, Cake, Choke, Conditions, Drr, FqCoDel, Framing, Jitter, JitterShape, Loss,
-    LossModel, Queue, QueueLimit, Red, Sfq, Side,
+    AckFilter, Cake, Conditions, Drr, FqCoDel, Framing, Jitter, JitterShape, Loss, LossModel,
+    Queue, QueueLimit, Red, Sfq, Side,
 };
 use proptest::prelude::*;
 
