@@ -164,7 +164,7 @@ def test_a_program_that_autolimit_does_not_know_is_refused(controlled: Path) -> 
 
 
 OWN = """
-upload_control = { name = "auto-speed-v1", reflector = ["server-1", "server-2", "server-3"] }
+upload_control = { name = "auto-speed-v1", reflector = ["server-2", "server-3", "server-4"] }
 """
 
 
@@ -172,8 +172,13 @@ def biglybt(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     """A seed that BiglyBT plays with the Auto-Speed that it has itself."""
     one, _, rest = STUDY.partition("[workloads.seeding.populations.two]")
     crowd = rest[rest.index("[workloads.seeding.populations.crowd]") :]
-    begin = one.index("upload_control")
-    one = one[:begin] + 'program = "biglybt"' + OWN + one[one.index("\n", begin) :]
+    one = one.replace("[network.groups.server]\nhosts = 3", "[network.groups.server]\nhosts = 4")
+    one = (
+        one[: (begin := one.index("upload_control"))]
+        + 'program = "biglybt"'
+        + OWN
+        + one[one.index("\n", begin) :]
+    )
     for before, after in changes:
         assert before in one + crowd
         one, crowd = one.replace(before, after), crowd.replace(before, after)
@@ -192,7 +197,7 @@ def test_biglybt_controls_itself_alone_and_wants_three_nodes_to_ping(tmp_path: P
     assert impossible_of(biglybt(tmp_path)) == []
     (said,) = impossible_of(biglybt(tmp_path, ("auto-speed-v1", "autolimit")))
     assert "has upload controllers of its own alone; choose auto-speed-v1 or auto-speed-v2" in said
-    (said,) = impossible_of(biglybt(tmp_path, (', "server-3"', "")))
+    (said,) = impossible_of(biglybt(tmp_path, (', "server-4"', "")))
     assert "chooses among 3 nodes of its DHT before it pings one, and there are 2" in said
 
 
