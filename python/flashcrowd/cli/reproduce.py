@@ -57,8 +57,8 @@ def reproduce(
         Path | None,
         Parameter(
             help="Also write how many claims met which verdict, and the tables of figures, into "
-            "this page in Markdown, at the places that comments in it mark. A page that has none "
-            "is told which line to add."
+            "this page in Markdown, at the places that comments in it mark. If there are none, the "
+            "error says which lines to add."
         ),
     ] = None,
     shuffles: Annotated[
