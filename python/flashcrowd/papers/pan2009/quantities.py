@@ -233,7 +233,7 @@ def onset(study: StudyEvidence, given: Given) -> Measure:
         if first < len(table):
             found[run] = float(table[first, 0])
     note = (
-        f"Below {100 * share:g} % of the download at the first two limits, and never above again."
+        f"Below {100 * share:g} % of the download at the first two limits, and not above later."
     )
     name = f"limit from which the download is below {100 * share:g} %"
     return Measure(name, "kbit/s", found, note)
