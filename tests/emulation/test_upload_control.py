@@ -210,8 +210,8 @@ def test_biglybt_pings_nodes_over_the_line_and_moves_its_limit(tmp_path: Path) -
     rows = of(results, "one")
     heard = [row["rtt_s"] for row in rows if row["rtt_s"] is not None]
     assert len(heard) > 5
-    # Whole milliseconds, less the one that a node says to have taken.
-    assert all(0.028 <= rtt < 5.0 for rtt in heard), heard
+    # The path has 30 ms, and the clock of BiglyBT steps of 25 ms.
+    assert all(0.005 <= rtt < 5.0 for rtt in heard), heard
     limits = [row["limit_bps"] for row in rows if row["limit_bps"] is not None]
     assert len(set(limits)) > 3
     # Its steps are of 1 KiB/s.
