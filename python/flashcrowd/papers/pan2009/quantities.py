@@ -232,9 +232,7 @@ def onset(study: StudyEvidence, given: Given) -> Measure:
         first = standing[-1] + 1 if len(standing) else 0
         if first < len(table):
             found[run] = float(table[first, 0])
-    note = (
-        f"Below {100 * share:g} % of the download at the first two limits, and not above later."
-    )
+    note = f"Below {100 * share:g} % of the download at the first two limits, and not above later."
     name = f"limit from which the download is below {100 * share:g} %"
     return Measure(name, "kbit/s", found, note)
 
