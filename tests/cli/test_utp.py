@@ -437,7 +437,7 @@ def status(*arguments: str) -> int:
         (["send", "127.0.0.1", "--bytes", "3 MBit"], "a size with its unit"),
         (["send", "127.0.0.1", "--bytes", "1 MB", "--seconds", "1"], "only one of"),
         (["send", "127.0.0.1", "--profile", "libtorent"], 'did you mean "libtorrent"?'),
-        (["send", "127.0.0.1", "--controller", "vegas"], "one of new-reno"),
+        (["send", "127.0.0.1", "--controller", "veno"], "one of new-reno"),
         (["send", "127.0.0.1", "--set", "ledbat.target=25"], "a time with its unit"),
         (["send", "127.0.0.1", "-4", "-6"], "only one of"),
         (["send", "127.0.0.1", "-R", "--bidir"], "only one of --reverse and --bidir"),

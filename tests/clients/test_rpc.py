@@ -14,7 +14,7 @@ import pytest
 from flashcrowd.client_api import http
 from flashcrowd.clients import rpc
 from flashcrowd.clients.host_sandbox import HostSandbox
-from flashcrowd.clients.rpc import Console, RpcError, Scgi
+from flashcrowd.clients.rpc import RpcError, Scgi, Telnet
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ def test_an_answer_without_end_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @contextlib.contextmanager
-def console(answer: Callable[[str], bytes]) -> Iterator[Console]:
+def console(answer: Callable[[str], bytes]) -> Iterator[Telnet]:
     """A console that greets, and says something to each line."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -67,7 +67,7 @@ def console(answer: Callable[[str], bytes]) -> Iterator[Console]:
                     connection.sendall(answer(line.strip()))
 
         threading.Thread(target=serve, daemon=True).start()
-        asked = Console(HostSandbox("here", "127.0.0.1"), listener.getsockname()[1])
+        asked = Telnet(HostSandbox("here", "127.0.0.1"), listener.getsockname()[1])
         with contextlib.closing(asked):
             yield asked
 

@@ -102,7 +102,7 @@ def test_the_shipped_distributions_have_the_quoted_percentiles() -> None:
 
 
 def test_names_that_do_not_exist_are_refused_with_those_that_do() -> None:
-    with pytest.raises(paper.UnknownName, match="there are circus2004, pan2009"):
+    with pytest.raises(paper.UnknownName, match="there are aqm2014, circus2004"):
         paper.load("rao2011")
     with pytest.raises(paper.UnknownName, match=r"no item 'figure-1'.*completion"):
         RAO.choose(["figure-1"])

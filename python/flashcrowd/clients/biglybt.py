@@ -21,7 +21,7 @@ from flashcrowd.clients.client import Found, Job, Progress, bitfield
 from flashcrowd.clients.controller import Asked
 from flashcrowd.clients.daemon import Daemon
 from flashcrowd.clients.host_sandbox import HostSandbox, free_port
-from flashcrowd.clients.rpc import Console, RpcError
+from flashcrowd.clients.rpc import RpcError, Telnet
 from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "biglybt"
@@ -191,7 +191,7 @@ class _Machine:
         ]
 
 
-def _dht_runs(console: Console) -> bool:
+def _dht_runs(console: Telnet) -> bool:
     """Whether its DHT has begun: a quarter of a minute after it."""
     return "Router:" in console("show dht")
 
@@ -206,7 +206,7 @@ class BiglyBT(Daemon):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         machine = _Machine(job.place, job.folder, job.port, free_port(job.place), job.reflectors)
-        self._console = Console(job.place, machine.console)
+        self._console = Telnet(job.place, machine.console)
         self._hash = job.torrent.info_hash.hex().upper()
         self._stats = job.folder / "stats.xml"
         self._hashed = -1

@@ -132,7 +132,7 @@ class Scgi:
         return connection
 
 
-class Console:
+class Telnet:
     """A console over TCP that takes a command a line, as BiglyBT's for telnet.
 
     It has no word for the end of an answer: that is where the answer to `echo` comes.
