@@ -177,7 +177,7 @@ def test_some_case_is_enough_where_a_claim_says_so() -> None:
     assert _judge("near", {**given, **both}, fast=4.0, slow=2.0).verdict is NO
     found = _judge("near", {**given, **both, "any": True}, fast=4.0, slow=2.0)
     assert found.verdict is YES
-    assert "the smallest of 2 cases" in found.measured
+    assert "the nearest of 2 cases" in found.measured
 
 
 def test_a_part_of_a_loss_is_weighed_against_the_whole() -> None:

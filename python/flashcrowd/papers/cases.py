@@ -65,6 +65,7 @@ def conclude(
     furthest: Callable[[Estimate], float],
     words: Callable[[Estimate], str],
     *,
+    some: bool = False,
     combine: Callable[[Iterable[Verdict]], Verdict] = verdict.all_of,
 ) -> Finding:
     """One finding for all cases.
@@ -74,15 +75,18 @@ def conclude(
         judge: the verdict on one.
         furthest: the case with the largest value of this is named.
         words: a number in words.
-        combine: one verdict from many.
+        some: whether one case is enough. Then the nearest one is named, and no other.
+        combine: one verdict from many, if one is not enough.
     """
     if not cases:
         return NOTHING
     verdicts = [judge(case.found) for case in cases]
-    named = max(cases, key=lambda case: furthest(case.found))
+    named = (min if some else max)(cases, key=lambda case: furthest(case.found))
     text = f"{words(named.found)} at {named.at}"
     if len(cases) > 1:
-        text += f", the largest difference of {len(cases)} cases"
+        text += f", the {'nearest' if some else 'largest difference'} of {len(cases)} cases"
+    if some:
+        return Finding(verdict.any_of(verdicts), text, named.found.n)
     return Finding(combine(verdicts), text, named.found.n, _exceptions(cases, verdicts, words))
 
 

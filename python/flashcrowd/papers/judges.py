@@ -28,26 +28,22 @@ def change_at_most(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def change_more_than(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def change_more_than(
+    evidence: Evidence, given: Mapping[str, Any], *, some: bool = False
+) -> Finding:
     """At every point the mean download time is more than `bound` above that at `against`."""
     return conclude(
         _changes(evidence, given),
         lambda found: verdict.more_than(found, given["bound"]),
         lambda found: -found.mean,
         wording.per_cent,
+        some=some,
     )
 
 
 def some_change_more_than(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """At one point at least the mean download time is more than `bound` above `against`."""
-    found = conclude(
-        _changes(evidence, given),
-        lambda found: verdict.more_than(found, given["bound"]),
-        lambda found: found.mean,
-        wording.per_cent,
-        combine=verdict.any_of,
-    )
-    return Finding(found.verdict, found.measured, found.n)
+    return change_more_than(evidence, given, some=True)
 
 
 def change_within(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -60,26 +56,20 @@ def change_within(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def faster(evidence: Evidence, given: Mapping[str, Any], *, some: bool = False) -> Finding:
     """At every point of `where` downloads take less time than at `against`."""
     return conclude(
         _changes(evidence, given),
         lambda found: verdict.less_than(found, 0.0),
         lambda found: found.mean,
         wording.per_cent,
+        some=some,
     )
 
 
 def some_faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """At one point of `where` at least downloads take less time than at `against`."""
-    found = conclude(
-        _changes(evidence, given),
-        lambda found: verdict.less_than(found, 0.0),
-        lambda found: -found.mean,
-        wording.per_cent,
-        combine=verdict.any_of,
-    )
-    return Finding(found.verdict, found.measured, found.n)
+    return faster(evidence, given, some=True)
 
 
 def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:

@@ -13,7 +13,7 @@ beside    further numbers to print, each `given` with some parts replaced and `s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,18 +81,13 @@ class Measured:
     def near(self, evidence: Evidence, given: Given) -> Finding:
         """The measure is no further than `tolerance` from the number that the paper prints."""
         published, tolerance = float(given["published"]), float(given["tolerance"])
-        some = bool(given.get("any"))
-        finding = conclude(
+        return conclude(
             self.levels(evidence, given),
             lambda found: verdict.within(minus(found, published), tolerance),
-            lambda found: (-1 if some else 1) * abs(found.mean - published),
+            lambda found: abs(found.mean - published),
             self.words(evidence, given),
-            combine=verdict.any_of if some else verdict.all_of,
+            some=bool(given.get("any")),
         )
-        if some:
-            measured = finding.measured.replace("the largest difference of", "the smallest of")
-            return Finding(finding.verdict, measured, finding.n)
-        return finding
 
     def compare(self, evidence: Evidence, given: Given) -> Finding:
         """The measure against the same one with `than` in place, in pairs of runs with a seed.
@@ -120,19 +115,15 @@ class Measured:
         Parameters: `is`, `bound`; `relative` (default true); `any`, whether one such point is
         enough.
         """
-        relative, some = bool(given.get("relative", True)), bool(given.get("any"))
+        relative = bool(given.get("relative", True))
         of = self.measure(evidence[given["study"]], given)
-        far = furthest(given["is"])
-        finding = conclude(
+        return conclude(
             self.changes(evidence, given, relative=relative),
             lambda one: COMPARISONS[given["is"]](one, given["bound"]),
-            (lambda one: -far(one)) if some else far,
+            furthest(given["is"]),
             _changed(of, given, relative=relative),
-            combine=verdict.any_of if some else verdict.all_of,
+            some=bool(given.get("any")),
         )
-        if some:
-            return Finding(finding.verdict, finding.measured, finding.n)
-        return finding
 
     def times(self, evidence: Evidence, given: Given) -> Finding:
         """At each point of `where` the measure is `published` times that at `against` or `than`.
@@ -156,7 +147,12 @@ class Measured:
             f"Within a factor of {factor:g} of {published:g} × counts as the same."
         )
 
-    def between(self, evidence: Evidence, given: Given) -> Finding:
+    def between(
+        self,
+        evidence: Evidence,
+        given: Given,
+        combine: Callable[[Iterable[Verdict]], Verdict] = verdict.all_of,
+    ) -> Finding:
         """At every point of `where` the measure is at least `low` and at most `high`."""
         low, high = float(given["low"]), float(given["high"])
         middle, half = (low + high) / 2, (high - low) / 2
@@ -165,6 +161,7 @@ class Measured:
             lambda one: verdict.within(minus(one, middle), half),
             lambda one: abs(one.mean - middle),
             self.words(evidence, given),
+            combine=combine,
         )
 
     def judges(self, **own: Judge) -> dict[str, Judge]:

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flashcrowd.papers import verdict
 from flashcrowd.papers.aqm2014.quantities import measure
 from flashcrowd.papers.aqm2014.words import described
 from flashcrowd.papers.cases import conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest, minus
+from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest
 from flashcrowd.papers.verdict import Finding, Verdict
 
 
 def mostly(evidence: Evidence, given: Given) -> Finding:
     """At more than half of the points the measure is at least `low` and at most `high`."""
-    low, high = float(given["low"]), float(given["high"])
-    middle, half = (low + high) / 2, (high - low) / 2
-    return conclude(
-        MEASURED.levels(evidence, given),
-        lambda one: verdict.within(minus(one, middle), half),
-        lambda one: abs(one.mean - middle),
-        MEASURED.words(evidence, given),
-        combine=_most_of,
-    )
+    return MEASURED.between(evidence, given, _most_of)
 
 
 def somewhere(evidence: Evidence, given: Given) -> Finding:
     """At one point at least the measure is on the right side of `bound`; the nearest is named."""
-    far = furthest(given["is"])
-    found = conclude(
+    return conclude(
         MEASURED.levels(evidence, given),
         lambda one: COMPARISONS[given["is"]](one, given["bound"]),
-        lambda one: -far(one),
+        furthest(given["is"]),
         MEASURED.words(evidence, given),
-        combine=verdict.any_of,
+        some=True,
     )
-    return Finding(found.verdict, found.measured.replace("the furthest of", "the most of"), found.n)
 
 
 def _most_of(verdicts: Iterable[Verdict]) -> Verdict:

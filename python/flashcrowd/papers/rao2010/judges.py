@@ -140,14 +140,13 @@ def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
         change = study.download_time.change(later, earlier)
         if change is not None:
             found.append(Case(f"{later.label} against {_rtt(study, earlier)}", change))
-    finding = conclude(
+    return conclude(
         found,
         lambda one: verdict.less_than(one, 0.0),
-        lambda one: -one.mean,
+        lambda one: one.mean,
         wording.per_cent,
-        combine=verdict.any_of,
+        some=True,
     )
-    return Finding(finding.verdict, finding.measured, finding.n)
 
 
 def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
