@@ -106,6 +106,8 @@ pub fn linux_6() -> Config {
 /// 4.4BSD: an acknowledgement waits 100 ms, a timeout is 3 s at first and 1 to 64 s later, and a segment is resent 12
 /// times (`tcp_timer.h` as the Netsem model of FreeBSD 4.6 has it: `TCPTV_DELACK`, `TCPTV_RTOBASE`, `TCPTV_MIN`,
 /// `TCPTV_REXMTMAX`, `TCP_MAXRXTSHIFT`). A connection attempt ends after 75 s (`TCPTV_KEEP_INIT`): 4 repeats here.
+/// A silence longer than the timeout brings the first window back at once (`tcp_output`). Not as there: the silence
+/// is counted from the last segment sent, not from the last one received.
 pub fn freebsd_4() -> Config {
     Config {
         name: "freebsd-4".into(),
@@ -130,6 +132,7 @@ pub fn freebsd_4() -> Config {
             autotune: false,
         },
         send_buffer: SendBuffer { initial_bytes: 32_768, max_bytes: 32_768, autotune: false },
+        idle_restart_at_once: true,
         syn_retries: 4,
         data_retries: 12,
         time_wait_ns: Span::from_secs(60),
