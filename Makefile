@@ -218,7 +218,10 @@ wheel: export JEMALLOC_SYS_WITH_LG_PAGE := 16
 endif
 # What a build that fails leaves is not for dist/: test-wheel takes the newest wheel there.
 FRESH := target/wheel
-WHEEL = $(MATURIN) build --quiet --release --locked --features huge-pages $(if $(ZIG),--zig --compatibility manylinux_$(subst .,_,$(ZIG)))
+WHEEL = $(MATURIN) build --quiet --release --locked --features huge-pages
+FOR_ALL = $(if $(ZIG),--zig --compatibility manylinux_$(subst .,_,$(ZIG)))
+# Zig does not link what notes; the target is named, as Zig's is: it is part of the names that the profile goes by.
+FOR_HERE = $(if $(ZIG),--compatibility linux --target $(shell rustc -vV | sed -n 's/^host: //p'))
 # Compiled twice: the first module notes what runs of studies take often, the second is optimised for that.
 NOTED := $(abspath target/noted)
 PROFDATA = $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata)
@@ -226,13 +229,13 @@ wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
 	@rm -rf $(FRESH)
 	@test -n "$(PROFDATA)" || echo "Without a profile of what runs take: 'rustup component add llvm-tools' adds what makes the wheel a tenth faster."
 	test -z "$(PROFDATA)" || $(MAKE) --no-print-directory noted
-	RUSTFLAGS="$(RUSTFLAGS)$(if $(PROFDATA), -Cprofile-use=$(NOTED)/profile)" $(WHEEL) --out $(FRESH)
+	RUSTFLAGS="$(RUSTFLAGS)$(if $(PROFDATA), -Cprofile-use=$(NOTED)/profile)" $(WHEEL) $(FOR_ALL) --out $(FRESH)
 	@mkdir -p $(DIST) && mv $(FRESH)/*.whl $(DIST)/
 
 .PHONY: noted
 noted: venv
 	@rm -rf $(NOTED)
-	RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) --out $(NOTED)
+	RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) $(FOR_HERE) --out $(NOTED)
 	cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl module
 	$(BIN)/python -m benches.training $(NOTED)/module/flashcrowd/_core*.so
 	$(PROFDATA) merge -o $(NOTED)/profile $(NOTED)/raw

@@ -495,6 +495,7 @@ impl Direction {
     }
 
     /// Puts a packet behind those that wait.
+    #[inline(always)]
     fn queue(&mut self, now: Time, begins: Time, departs: Time, bytes: u32, tag: u32, lost: bool) {
         self.counters.waited += begins - now;
         self.transmit(departs, bytes, tag, lost);

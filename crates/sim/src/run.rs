@@ -143,18 +143,11 @@ impl<'p> Run<'p> {
                 if self.world.sockets.are_many() {
                     self.ahead.of_fifo(&mut self.world, &self.apps, event.index());
                 }
-                if let Some((packet, sacks)) = self.world.on_fifo(event.index()) {
-                    self.arrive(&packet, &sacks);
+                if let Some((packet, sacks)) = self.world.take_first(event.index()) {
+                    self.go_on(packet, &sacks);
                 }
             }
-            EventKind::Packet => {
-                if let Some((packet, sacks)) = self.world.take_unordered(event.index()) {
-                    match packet.is_arriving() {
-                        true => self.arrive(&packet, &sacks),
-                        false => self.world.forward(packet, &sacks),
-                    }
-                }
-            }
+            EventKind::Packet => self.on_unordered(event.index()),
             EventKind::Link => self.world.on_link(event.index()),
             EventKind::Socket => {
                 let world = &mut self.world;
@@ -172,6 +165,23 @@ impl<'p> Run<'p> {
             EventKind::Window => self.mark(event.index()),
             EventKind::Watch => self.watch(),
             EventKind::Horizon => self.on_horizon(),
+        }
+    }
+
+    /// A packet that is in no FIFO is due.
+    #[inline(never)]
+    fn on_unordered(&mut self, slot: u32) {
+        if let Some((packet, sacks)) = self.world.take_unordered(slot) {
+            self.go_on(packet, &sacks);
+        }
+    }
+
+    /// A packet has left a link: it goes on to the next one, or is there.
+    #[inline(always)]
+    fn go_on(&mut self, packet: Packet, sacks: &Sacks) {
+        match packet.is_arriving() {
+            true => self.arrive(&packet, sacks),
+            false => self.world.forward(packet, sacks),
         }
     }
 

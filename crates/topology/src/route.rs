@@ -12,6 +12,8 @@ pub(crate) struct Route {
     /// First step in the topology's list of steps, and how many.
     pub(crate) first: u32,
     pub(crate) len: u16,
+    /// Its two links, where it is two queues with a constant delay between them: then their steps need no look.
+    pub(crate) through: Option<[u32; 2]>,
     pub(crate) core: u32,
     /// The hosts at its ends; of a route that pairs share, those that asked first.
     pub(crate) from: u32,

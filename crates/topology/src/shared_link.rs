@@ -99,7 +99,7 @@ impl<K> SharedLink<K> {
         let moved = self.direction.change(now, old, &conditions);
         self.decides |= conditions.queue.is_managed();
         self.rated = conditions.is_rated();
-        let plain = !self.decides && self.direction.is_plain();
+        let plain = !self.decides && !self.elsewhere && self.direction.is_plain();
         self.plain = Plain::of(&conditions).filter(|_| plain);
         self.conditions = conditions;
         moved

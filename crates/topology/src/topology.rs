@@ -138,6 +138,7 @@ impl<K> Topology<K> {
         let route = Route {
             first,
             len: (self.steps.len() as u32 - first) as u16,
+            through: self.through(&self.steps[first as usize..], constant),
             core: core_index,
             from,
             to,
@@ -151,6 +152,14 @@ impl<K> Topology<K> {
             false => _ = self.route_of.insert((from, to), index),
         }
         index
+    }
+
+    /// The links of a route that is two queues with a constant delay between them.
+    fn through(&self, steps: &[u32], constant: bool) -> Option<[u32; 2]> {
+        match *steps {
+            [up, PAIR, down] if constant && self.links[down as usize].rated => Some([up, down]),
+            _ => None,
+        }
     }
 
     /// Round-trip time between two hosts over an idle network, for a packet of no size.
@@ -182,7 +191,8 @@ impl<K> Topology<K> {
 
     /// Leaves a link to another topology of the same plan: a packet stops before it, as before a queue.
     pub fn leave(&mut self, link: u32) {
-        self.links[link as usize].elsewhere = true;
+        let link = &mut self.links[link as usize];
+        (link.elsewhere, link.plain) = (true, None);
     }
 
     /// How many steps a route has.
@@ -275,6 +285,20 @@ impl<K> Topology<K> {
     ) -> Advance {
         let route = &mut self.routes[packet.route() as usize];
         let mut place = packet.step();
+        if let (Some([up, down]), Some(delay), None) = (route.through, route.constant, left)
+            && place != 1
+        {
+            let arrives = place != 0;
+            let (step, delay) = if arrives { (down, Span::ZERO) } else { (up, delay) };
+            let link = &mut self.links[step as usize];
+            if let Some(plain) = &link.plain {
+                let Outcome::Arrives(time) = link.direction.offer_plain(plain, now, packet) else {
+                    return Advance::Dropped;
+                };
+                packet.set_step(if arrives { route.len } else { 2 });
+                return Advance::Due { at: time + delay, arrives, fifo: Some(step) };
+            }
+        }
         while place < route.len {
             let step = self.steps[route.first as usize + usize::from(place)];
             if let (PAIR, Some(delay)) = (step, route.constant) {
@@ -365,7 +389,12 @@ impl<K> Topology<K> {
         trace: Option<u32>,
     ) -> Vec<Moved> {
         let trace = trace.map(|trace| self.traces[trace as usize].clone());
-        self.links[link as usize].change(now, conditions, trace)
+        let changed = &mut self.links[link as usize];
+        let moved = changed.change(now, conditions, trace);
+        if !changed.rated {
+            self.routes.iter_mut().for_each(|route| route.through = None);
+        }
+        moved
     }
 
     /// Gives the pairs' own pieces of path of a core new conditions. Packets on their way are not

@@ -185,6 +185,27 @@ fn both_ways_of_a_pair_draw_the_same() {
     }
 }
 
+/// Who plays a link elsewhere hands its packets back behind it: what is before them there is the core.
+#[test]
+fn a_packet_that_comes_from_elsewhere_crosses_the_core_first() {
+    let mut two = network(2, Queue::packets(9), Queue::packets(9), Queue::default());
+    two.cores[0].links.clear();
+    let mut topology: Topology<Frame> = Topology::new(&two, 1, false);
+    let route = topology.route(0, 1);
+    topology.leave(two.hosts[0].up[0]);
+    let mut frame = Frame { number: 1, tag: 1, route, step: 0, bytes: 1000 };
+    for (now, step, at) in [(0, 0, 0), (5, 1, 15), (15, 2, 19)] {
+        frame.step = step;
+        let now = Time::START + Span::from_millis(now);
+        let Advance::Due { at: due, arrives, .. } =
+            topology.advance(now, &mut frame, |it| *it, &mut |_, _| {})
+        else {
+            panic!("nothing is full")
+        };
+        assert_eq!((due, arrives), (Time::START + Span::from_millis(at), step == 2));
+    }
+}
+
 proptest! {
     /// Whatever is sent through whatever queues arrives once or is told to be gone once, and what
     /// one host sends to another arrives in the order in which it was sent.
@@ -213,5 +234,49 @@ proptest! {
                 prop_assert!(order.iter().filter(of).is_sorted());
             }
         }
+    }
+
+    /// A route of two queues takes a short way through the topology. Where the core between them may change it takes the
+    /// long one, and its packets fare the same, whatever becomes of its lines.
+    #[test]
+    fn two_queues_fare_alike_on_the_short_way_and_on_the_long_one(
+        bursts in prop::collection::vec(
+            (
+                prop::collection::vec((0u64..20, 0u32..3, 0u32..3, 40u32..1500), 1..40),
+                (1u32..7, prop::option::of(500u64..9000), queues(), 0u64..20),
+            ),
+            1..6,
+        ),
+        up in queues(), down in queues(),
+    ) {
+        let mut plain = network(3, up, down, Queue::default());
+        plain.cores[0].links.clear();
+        let topology = Topology::new(&plain, 1, true);
+        let mut both =
+            [Journeys::new(&plain), Journeys { topology, ..Journeys::new(&plain) }];
+        let mut number = 0;
+        for (burst, (link, kbps, queue, delay)) in bursts {
+            let begin = both[0].now.max(both[1].now);
+            for journeys in &mut both {
+                let mut at = begin;
+                for (number, (gap, from, to, bytes)) in (number + 1..).zip(burst.clone()) {
+                    at += Span::from_millis(gap);
+                    journeys.send(at, number, from, to, bytes);
+                }
+                journeys.run();
+                let rate_bps = kbps.and_then(|kbps| Rate::from_bps(kbps * 1000));
+                let delay_ns = Span::from_millis(delay);
+                let changed = Conditions { rate_bps, queue: queue.clone(), delay_ns, ..Conditions::default() };
+                journeys.topology.change_link(journeys.now, link, &changed, None);
+            }
+            number += burst.len() as u32;
+            let [short, long] = &both;
+            prop_assert_eq!(&short.arrived, &long.arrived);
+            prop_assert_eq!(&short.gone, &long.gone);
+        }
+        let links = |journeys: &Journeys| -> Vec<_> {
+            journeys.topology.links().skip(1).map(|link| link.counters()).collect()
+        };
+        prop_assert_eq!(links(&both[0]), links(&both[1]));
     }
 }

@@ -26,33 +26,6 @@ pub(super) struct Fifo {
     pub(super) prefetched: u32,
 }
 
-impl Fifo {
-    /// The first packet, whose event this is, to be changed in its place and then [taken](Fifo::take); and its SACK
-    /// ranges. Nothing if the event is stale.
-    #[inline(always)]
-    pub(super) fn first(&mut self, now: Time) -> Option<(&mut Packet, Sacks)> {
-        let packet = self.packets.front_mut().filter(|packet| packet.due() == now)?;
-        let sacks = if packet.has_sacks() { self.sacks.front() } else { None };
-        Some((packet, sacks.copied().unwrap_or_default()))
-    }
-
-    /// Takes the first packet out, which had SACK ranges or not, and schedules the event of the next one.
-    #[inline(always)]
-    pub(super) fn take(&mut self, queue: &mut EventQueue<Event>, number: u32, has_sacks: bool) {
-        if has_sacks {
-            self.sacks.pop_front();
-        }
-        self.packets.drop_front();
-        self.prefetched = self.prefetched.saturating_sub(1);
-        if let Some(next) = self.packets.front() {
-            queue.schedule_next(next.due(), Event::new(EventKind::Fifo, number));
-            if let Some(second) = self.packets.get(1) {
-                prefetch(second); // It becomes the first with the next event.
-            }
-        }
-    }
-}
-
 impl InFlight {
     pub(crate) fn new(fifos: usize) -> InFlight {
         InFlight {
@@ -60,6 +33,29 @@ impl InFlight {
             unordered: Slab::default(),
             overtaking: 0,
         }
+    }
+
+    /// Takes the first packet of a FIFO, whose event this is, and its SACK ranges, unless the event is stale; and schedules
+    /// the event of the packet behind it.
+    #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
+    pub(crate) fn take_first(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        number: u32,
+    ) -> Option<(Packet, Sacks)> {
+        let fifo = &mut self.fifos[number as usize];
+        let packet = *fifo.packets.front().filter(|packet| packet.due() == now)?;
+        let sacks = if packet.has_sacks() { fifo.sacks.pop_front() } else { None };
+        fifo.packets.drop_front();
+        fifo.prefetched = fifo.prefetched.saturating_sub(1);
+        if let Some(next) = fifo.packets.front() {
+            queue.schedule_next(next.due(), Event::new(EventKind::Fifo, number));
+            if let Some(second) = fifo.packets.get(1) {
+                prefetch(second); // It becomes the first with the next event.
+            }
+        }
+        Some((packet, sacks.unwrap_or_default()))
     }
 
     /// Keeps a packet until it is due, and schedules its event if it is the first of its FIFO.
@@ -195,14 +191,7 @@ mod tests {
             let mut left = [const { Vec::new() }; 3];
             while let Some((now, event)) = queue.pop() {
                 let due = match event.kind() {
-                    EventKind::Fifo => {
-                        let fifo = &mut in_flight.fifos[event.index() as usize];
-                        let first = fifo.first(now).map(|(packet, sacks)| (*packet, sacks));
-                        if let Some((packet, _)) = first {
-                            fifo.take(&mut queue, event.index(), packet.has_sacks());
-                        }
-                        first
-                    }
+                    EventKind::Fifo => in_flight.take_first(&mut queue, now, event.index()),
                     EventKind::Packet => in_flight.take_unordered(now, event.index()),
                     other => panic!("no event of a packet: {other:?}"),
                 };

@@ -18,16 +18,6 @@ pub(crate) struct Totals {
     pub(crate) dropped: u64,
 }
 
-/// What became of the first packet of a FIFO.
-pub(crate) enum FirstInLine {
-    /// It has reached its host.
-    Arrived(Packet, Sacks),
-    /// It was lost or dropped.
-    Gone(Packet),
-    /// It has gone on, or it was not its time.
-    UnderWay,
-}
-
 /// A packet that waits for a discipline, whole.
 type Held = (Packet, Sacks);
 /// A shared link of a run.
@@ -162,31 +152,6 @@ impl Network {
     ) {
         self.totals.sent += u64::from(frames);
         self.in_flight.keep(queue, Some(fifo), packet, sacks);
-    }
-
-    /// The first packet of a FIFO has left a link: it has arrived, or goes on to the next one. The event of the packet
-    /// behind it is scheduled before its own.
-    #[inline(always)]
-    pub(crate) fn on_fifo(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        number: u32,
-    ) -> FirstInLine {
-        let fifo = &mut self.in_flight.fifos[number as usize];
-        let Some((packet, sacks)) = fifo.first(now) else { return FirstInLine::UnderWay };
-        let has_sacks = packet.has_sacks();
-        if packet.is_arriving() {
-            let packet = *packet;
-            fifo.take(queue, number, has_sacks);
-            return FirstInLine::Arrived(packet, sacks);
-        }
-        let packet = *packet;
-        fifo.take(queue, number, has_sacks);
-        match self.travel(queue, now, packet, &sacks) {
-            true => FirstInLine::UnderWay,
-            false => FirstInLine::Gone(packet),
-        }
     }
 
     /// Moves a packet up to the next queue or the destination, and schedules its event there. `false` if

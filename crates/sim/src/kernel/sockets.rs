@@ -163,6 +163,28 @@ impl Socket {
         }
     }
 
+    /// A packet for this end has arrived, or was lost or dropped.
+    #[inline(always)]
+    pub(super) fn packet_gone(&mut self) {
+        self.in_flight = self.in_flight.wrapping_sub(1);
+    }
+
+    /// Reads whatever has arrived and may be read; the bytes.
+    #[inline(always)]
+    pub(super) fn read(&mut self, now: Time) -> u64 {
+        let Some(transport) = &mut self.transport else { return 0 };
+        let mut bytes = transport.readable();
+        if self.reads_limited {
+            bytes = bytes.min(self.may_read);
+            self.may_read -= bytes;
+        }
+        if bytes > 0 {
+            transport.read(now, bytes);
+            self.read += bytes;
+        }
+        bytes
+    }
+
     /// The space in the send buffer, if it is more than was last reported to the owner; reported from
     /// now on.
     pub(crate) fn more_space(&mut self) -> Option<u64> {
@@ -362,12 +384,6 @@ impl<M> Sockets<M> {
         }
         self.listening.remove(&other(first));
         self.free.push(first);
-    }
-
-    /// A packet for this end has arrived, or was lost or dropped.
-    pub(crate) fn packet_gone(&mut self, socket: u32) {
-        let end = &mut self.all[socket as usize];
-        end.in_flight = end.in_flight.wrapping_sub(1);
     }
 
     /// Whether a timer event at `now` has expired for this socket. A stale event is ignored, one that the
@@ -570,22 +586,6 @@ impl<M> Sockets<M> {
         end.reads_limited = bytes.is_some();
         end.may_read = bytes.unwrap_or(0);
         bytes != Some(0) && end.transport.as_ref().is_some_and(|it| it.readable() > 0)
-    }
-
-    /// Reads whatever has arrived and may be read; the bytes.
-    pub(crate) fn read(&mut self, socket: u32, now: Time) -> u64 {
-        let end = &mut self.all[socket as usize];
-        let Some(transport) = &mut end.transport else { return 0 };
-        let mut bytes = transport.readable();
-        if end.reads_limited {
-            bytes = bytes.min(end.may_read);
-            end.may_read -= bytes;
-        }
-        if bytes > 0 {
-            transport.read(now, bytes);
-            end.read += bytes;
-        }
-        bytes
     }
 
     /// The next message that has been read to its end.

@@ -3,7 +3,7 @@ use super::connection_log::LoggedEnd;
 use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::monitor::Monitor;
-use super::network::{FirstInLine, Network};
+use super::network::Network;
 use super::owner::{Owner, other};
 use super::packet::{Content, Datagram, Packet, Sacks};
 use super::sockets::{self, Sockets, Syn};
@@ -108,15 +108,10 @@ impl<M> World<M> {
         self.queue.schedule(at, Event::app(EventKind::Stop, app, code, index));
     }
 
-    /// The first packet of a FIFO has left a link. It goes on to the next one, or is returned if it is there.
-    #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
-    pub(crate) fn on_fifo(&mut self, fifo: u32) -> Option<(Packet, Sacks)> {
-        match self.network.on_fifo(&mut self.queue, self.now, fifo) {
-            FirstInLine::Arrived(packet, sacks) => return Some((packet, sacks)),
-            FirstInLine::Gone(packet) => self.forget(&packet),
-            FirstInLine::UnderWay => {}
-        }
-        None
+    /// The first packet of a FIFO, whose event this is, unless the event is stale.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, fifo: u32) -> Option<(Packet, Sacks)> {
+        self.network.in_flight.take_first(&mut self.queue, self.now, fifo)
     }
 
     /// The packet in no FIFO whose event this is, unless the event is stale.
@@ -125,6 +120,7 @@ impl<M> World<M> {
     }
 
     /// A packet has left a link, and goes on to the next one.
+    #[inline(always)]
     pub(crate) fn forward(&mut self, packet: Packet, sacks: &Sacks) {
         if !self.network.travel(&mut self.queue, self.now, packet, sacks) {
             self.forget(&packet);
@@ -148,9 +144,9 @@ impl<M> World<M> {
     /// A packet was lost or dropped: its socket has one fewer in flight.
     fn forget(&mut self, packet: &Packet) {
         match packet.content() {
-            Content::Segment { socket, .. } => self.sockets.packet_gone(socket),
+            Content::Segment { socket, .. } => self.sockets.get_mut(socket).packet_gone(),
             Content::Utp { socket, slot } => {
-                self.sockets.packet_gone(socket);
+                self.sockets.get_mut(socket).packet_gone();
                 self.sockets.utp_packets.remove(slot);
             }
             Content::Datagram(_) => {}
@@ -180,11 +176,12 @@ impl<M> World<M> {
 
     /// A segment arrived: the transport answers first, as a kernel would, then its owner.
     pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
-        self.sockets.packet_gone(socket);
         if let Some(logs) = &mut self.monitor.logs {
             logs.received(socket, self.now, segment);
         }
-        match &mut self.sockets.get_mut(socket).transport {
+        let end = self.sockets.get_mut(socket);
+        end.packet_gone();
+        match &mut end.transport {
             Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
             None if segment.flags.contains(Flags::SYN) => return Delivered::Syn,
             None | Some(Transport::Utp(_)) => {
@@ -198,11 +195,12 @@ impl<M> World<M> {
 
     /// The same for a uTP packet.
     pub(crate) fn deliver_utp(&mut self, socket: u32, packet: &utp::Packet) -> Delivered {
-        self.sockets.packet_gone(socket);
         if let Some(logs) = &mut self.monitor.logs {
             logs.received_utp(socket, self.now, packet);
         }
-        match &mut self.sockets.get_mut(socket).transport {
+        let end = self.sockets.get_mut(socket);
+        end.packet_gone();
+        match &mut end.transport {
             // The result concerns the payload, which only drivers with payloads have.
             Some(Transport::Utp(utp)) => {
                 utp.receive(self.now, packet);
@@ -245,7 +243,7 @@ impl<M> World<M> {
         let transport = end.transport.as_ref()?;
         let connected = !end.connected_reported && transport.is_established();
         end.connected_reported |= connected;
-        let bytes = self.sockets.read(socket, self.now);
+        let bytes = end.read(self.now);
         Some(SocketEvent { owner, connected, bytes })
     }
 

@@ -79,15 +79,15 @@ fn an_owner_reads_no_more_than_it_may_and_a_message_when_all_of_it_is_read() {
     sockets.write(0, now, 3000, Some(7));
     carry(&mut sockets);
     assert!(!sockets.limit_reads(1, Some(0)), "it may read nothing");
-    assert_eq!((sockets.read(1, now), sockets.next_message(1)), (0, None));
+    assert_eq!((sockets.get_mut(1).read(now), sockets.next_message(1)), (0, None));
     assert!(sockets.limit_reads(1, Some(1000)));
-    assert_eq!((sockets.read(1, now), sockets.next_message(1)), (1000, None));
-    assert_eq!(sockets.read(1, now), 0, "the limit is used up");
+    assert_eq!((sockets.get_mut(1).read(now), sockets.next_message(1)), (1000, None));
+    assert_eq!(sockets.get_mut(1).read(now), 0, "the limit is used up");
     assert!(sockets.limit_reads(1, Some(1999)));
-    assert_eq!((sockets.read(1, now), sockets.next_message(1)), (1999, None));
+    assert_eq!((sockets.get_mut(1).read(now), sockets.next_message(1)), (1999, None));
     assert!(sockets.limit_reads(1, None));
-    assert_eq!((sockets.read(1, now), sockets.next_message(1)), (1, Some(7)));
-    assert_eq!((sockets.read(1, now), sockets.next_message(1)), (0, None));
+    assert_eq!((sockets.get_mut(1).read(now), sockets.next_message(1)), (1, Some(7)));
+    assert_eq!((sockets.get_mut(1).read(now), sockets.next_message(1)), (0, None));
     assert!(!sockets.limit_reads(1, Some(1)), "all is read");
 }
 
@@ -141,7 +141,7 @@ fn a_pair_is_free_when_both_ends_are_over_and_nothing_is_between_them() {
     sockets.get_mut(0).in_flight = 1;
     sockets.release_pair(1);
     assert_eq!(in_use(&sockets), (2, 1), "a packet is on its way");
-    sockets.packet_gone(1);
+    sockets.get_mut(1).packet_gone();
     sockets.release_pair(1);
     assert_eq!(in_use(&sockets), (0, 0));
     sockets.release_pair(0);
