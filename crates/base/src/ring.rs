@@ -67,7 +67,8 @@ impl<T: Copy + Default> Ring<T> {
         self.len().checked_sub(1).and_then(|last| self.get(last))
     }
 
-    /// Appends an entry, and returns where it stands now.
+    /// Appends an entry, and returns where it stands now. Its fields are written there, not put together elsewhere.
+    #[inline(always)]
     pub fn push_back(&mut self, entry: T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow();

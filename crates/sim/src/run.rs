@@ -143,7 +143,9 @@ impl<'p> Run<'p> {
                 if self.world.sockets.are_many() {
                     self.ahead.of_fifo(&mut self.world, &self.apps, event.index());
                 }
-                if let Some((packet, sacks)) = self.world.take_first(event.index()) {
+                let World { network, queue, now, .. } = &mut self.world;
+                if network.in_flight.is_due(*now, event.index()) {
+                    let (packet, sacks) = network.in_flight.take_first(queue, event.index());
                     self.go_on(packet, &sacks);
                 }
             }

@@ -35,17 +35,22 @@ impl InFlight {
         }
     }
 
-    /// Takes the first packet of a FIFO, whose event this is, and its SACK ranges, unless the event is stale; and schedules
-    /// the event of the packet behind it.
-    #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
+    /// Whether the first packet of a FIFO is due; else its event is stale.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, now: Time, number: u32) -> bool {
+        self.fifos[number as usize].packets.front().is_some_and(|packet| packet.due() == now)
+    }
+
+    /// Takes the first packet of a FIFO, which must be there, and its SACK ranges, and schedules the event of the packet
+    /// behind it. Not as an option, which would be put together byte by byte and copied whole.
+    #[inline(always)]
     pub(crate) fn take_first(
         &mut self,
         queue: &mut EventQueue<Event>,
-        now: Time,
         number: u32,
-    ) -> Option<(Packet, Sacks)> {
+    ) -> (Packet, Sacks) {
         let fifo = &mut self.fifos[number as usize];
-        let packet = *fifo.packets.front().filter(|packet| packet.due() == now)?;
+        let packet = fifo.packets.front().copied().unwrap_or_default();
         let sacks = if packet.has_sacks() { fifo.sacks.pop_front() } else { None };
         fifo.packets.drop_front();
         fifo.prefetched = fifo.prefetched.saturating_sub(1);
@@ -55,7 +60,7 @@ impl InFlight {
                 prefetch(second); // It becomes the first with the next event.
             }
         }
-        Some((packet, sacks.unwrap_or_default()))
+        (packet, sacks.unwrap_or_default())
     }
 
     /// Keeps a packet until it is due, and schedules its event if it is the first of its FIFO.
@@ -191,7 +196,9 @@ mod tests {
             let mut left = [const { Vec::new() }; 3];
             while let Some((now, event)) = queue.pop() {
                 let due = match event.kind() {
-                    EventKind::Fifo => in_flight.take_first(&mut queue, now, event.index()),
+                    EventKind::Fifo => in_flight
+                        .is_due(now, event.index())
+                        .then(|| in_flight.take_first(&mut queue, event.index())),
                     EventKind::Packet => in_flight.take_unordered(now, event.index()),
                     other => panic!("no event of a packet: {other:?}"),
                 };

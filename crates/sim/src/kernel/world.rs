@@ -108,12 +108,6 @@ impl<M> World<M> {
         self.queue.schedule(at, Event::app(EventKind::Stop, app, code, index));
     }
 
-    /// The first packet of a FIFO, whose event this is, unless the event is stale.
-    #[inline(always)]
-    pub(crate) fn take_first(&mut self, fifo: u32) -> Option<(Packet, Sacks)> {
-        self.network.in_flight.take_first(&mut self.queue, self.now, fifo)
-    }
-
     /// The packet in no FIFO whose event this is, unless the event is stale.
     pub(crate) fn take_unordered(&mut self, slot: u32) -> Option<(Packet, Sacks)> {
         self.network.in_flight.take_unordered(self.now, slot)
