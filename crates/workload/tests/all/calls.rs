@@ -5,7 +5,7 @@ use flashcrowd_workload::{Calls, Column};
 use proptest::prelude::*;
 
 /// A packet each 20 ms, three to a row.
-fn calling() -> Plan {
+pub(crate) fn calling() -> Plan {
     plan(vec![Workload::Call(Call {
         name: "talk".to_owned(),
         from: 1,

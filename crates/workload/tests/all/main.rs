@@ -2,6 +2,8 @@
 
 mod calls;
 mod downloads;
+mod mixed;
+mod origins;
 mod pings;
 mod swarms;
 mod transfers;

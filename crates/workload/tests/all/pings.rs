@@ -5,7 +5,7 @@ use flashcrowd_workload::Pings;
 use proptest::prelude::*;
 
 /// A request each second from 2 s on, until 8 s.
-fn pinging() -> Plan {
+pub(crate) fn pinging() -> Plan {
     plan(vec![Workload::Ping(Ping {
         name: "game".to_owned(),
         from: 1,

@@ -27,7 +27,7 @@ fn population(name: &str, role: Role, hosts: &[u32]) -> Population {
 }
 
 /// A swarm of seven pieces and these populations; a run may wait 40 s for a block.
-fn plan(populations: Vec<Population>) -> Plan {
+pub(crate) fn plan(populations: Vec<Population>) -> Plan {
     let swarm = Swarm {
         name: "crowd".to_owned(),
         size_bytes: 7 * PIECE - 1000,
@@ -50,7 +50,7 @@ fn plan(populations: Vec<Population>) -> Plan {
 }
 
 /// A seed, and leechers on hosts 1 to 3 that come at 1, 3 and 120 s.
-fn crowd() -> Vec<Population> {
+pub(crate) fn crowd() -> Vec<Population> {
     let at_ns = [1, 3, 120].map(Span::from_secs).to_vec();
     let leechers = population("leechers", Role::Leecher, &[1, 2, 3]);
     vec![

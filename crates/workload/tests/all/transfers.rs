@@ -21,7 +21,7 @@ fn transfer(name: &str, size_bytes: Option<u64>, stop: Option<u64>) -> Workload 
 }
 
 /// Two flows of 1,000 B each.
-fn sized() -> Plan {
+pub(crate) fn sized() -> Plan {
     plan(vec![transfer("file", Some(1000), None)])
 }
 

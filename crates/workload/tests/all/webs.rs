@@ -5,7 +5,7 @@ use flashcrowd_workload::Webs;
 use proptest::prelude::*;
 
 /// Two users of pages of about 100 kB over up to six connections.
-fn reading() -> Plan {
+pub(crate) fn reading() -> Plan {
     plan(vec![Workload::Web(Web {
         name: "news".to_owned(),
         from: 1,
