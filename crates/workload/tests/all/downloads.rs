@@ -266,7 +266,8 @@ proptest! {
         // What each connection's answer still has, while it is open.
         let mut open: Vec<Option<u64>> = vec![None; 8];
         let mut lost = 0;
-        let ends = (0..).map(|turn: u32| Happening::Bytes(turn % 6, 91)).take(20_000);
+        // One connection alone takes four turns of six for each range, the head included, and ranges may be a byte long.
+        let ends = (0..).map(|turn: u32| Happening::Bytes(turn % 6, 91)).take(30_000);
         for happening in happenings.into_iter().chain(ends) {
             let download = &mut downloads.downloads[0];
             while let Some(request) = download.next_request(seconds(2)) {
