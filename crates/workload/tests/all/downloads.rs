@@ -130,6 +130,26 @@ fn silence_and_a_stop_are_told() {
 }
 
 #[test]
+fn progress_is_that_of_the_download_that_is_furthest_behind() {
+    let workloads = vec![Workload::Download(download()), Workload::Download(download())];
+    let mut downloads = Downloads::new(&plan(workloads), 7);
+    for (download, ranges) in downloads.downloads.iter_mut().zip([3, 6]) {
+        download.begin(seconds(1));
+        download.next_request(seconds(1));
+        download.receive(seconds(2), 0, 300);
+        for _ in 0..ranges {
+            download.next_request(seconds(2));
+            download.receive(seconds(2), 0, 400);
+        }
+    }
+    assert_eq!((downloads.progress(), downloads.payload_bytes()), (0.3, 900));
+    assert!(downloads.downloads[0].end(seconds(3), Ended::Stopped));
+    assert_eq!((downloads.progress(), downloads.is_done()), (0.6, false));
+    assert!(downloads.downloads[1].end(seconds(3), Ended::Stopped));
+    assert_eq!((downloads.progress(), downloads.is_done()), (1.0, true));
+}
+
+#[test]
 fn rates_are_those_of_each_server() {
     let two = Download { connections: 2, mirrors: vec![2], least_split_bytes: None, ..download() };
     let mut downloads = begun(two.clone());

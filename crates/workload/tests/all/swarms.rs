@@ -1,8 +1,8 @@
 use crate::{numbers, seconds};
 use flashcrowd_base::{Rate, Span, Time};
-use flashcrowd_plan::{Arrivals, Departure, Plan, Population, Swarm, Tracker, Workload};
+use flashcrowd_plan::{Arrivals, Departure, Plan, Population, Swarm, Tracker, WebSeed, Workload};
 use flashcrowd_swarm::{Download, Role, TrackerRules, UploadLimit, profile};
-use flashcrowd_workload::{Due, Outcome, Progress, Swarms, View};
+use flashcrowd_workload::{Due, Held, Outcome, Progress, Swarms, View};
 use proptest::prelude::*;
 
 const PIECE: u64 = 16_384;
@@ -299,35 +299,69 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// What the client of a peer that is online has done: each second it gets on.
+fn done(swarms: &Swarms, number: u32, now: Time) -> Option<Progress> {
+    let peer = swarms.peer(number);
+    let online = now.since(peer.arrived?).nanos() / 1_000_000_000;
+    peer.is_online().then(|| Progress {
+        down: if peer.is_leecher() { online * u64::from(number) } else { 0 },
+        wasted: Some(online / 2),
+        up: online * 3,
+        pieces: online.min(7) as u32,
+    })
+}
+
+/// A step, where it is possible.
+fn play(swarms: &mut Swarms, step: &Step, now: Time) {
+    match *step {
+        Step::Arrive(peer) | Step::Complete(peer) | Step::Depart(peer)
+            if swarms.peers().get(peer as usize).is_none_or(|peer| !peer.played) => {}
+        Step::Arrive(peer) if swarms.peer(peer).arrived.is_none() => {
+            let stopped = swarms.swarm(0).stopped;
+            assert_eq!(swarms.arrive(now, peer), !stopped);
+        }
+        Step::Complete(peer) if swarms.peer(peer).is_waiting() => {
+            swarms.complete(now, peer);
+            swarms.stand(now, peer, Some(Download::Complete), false);
+        }
+        Step::Depart(peer) if swarms.departs(peer) => {
+            let last = done(swarms, peer, now).unwrap_or_default();
+            swarms.leave(now, peer, last);
+            swarms.succeed(now, peer);
+        }
+        Step::Stop => {
+            for peer in swarms.stop(0) {
+                let last = done(swarms, peer, now).unwrap_or_default();
+                swarms.leave(now, peer, last);
+            }
+        }
+        Step::Arrive(_) | Step::Complete(_) | Step::Depart(_) => {}
+    }
+}
+
+/// Columns of the table `populations` that add up.
+const SUMS: [&str; 8] = [
+    "peers",
+    "completed",
+    "uploaded_bytes",
+    "downloaded_bytes",
+    "wasted_bytes",
+    "online_s",
+    "downloading_s",
+    "needed_s",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn counts_are_those_of_the_peers(steps in prop::collection::vec(step(), 1..60), replace: bool) {
         let mut populations = crowd();
         populations[1].replace = replace;
-        let (mut swarms, _) = begun(&plan(populations), View::Inside);
+        let plan = plan(populations);
+        let (mut swarms, _) = begun(&plan, View::Inside);
         for (at, step) in (0..).zip(steps) {
             let now = seconds(at);
-            let last = swarms.peers().len() as u32;
-            match step {
-                Step::Arrive(peer) if peer < last && swarms.peer(peer).arrived.is_none() => {
-                    let stopped = swarms.swarm(0).stopped;
-                    prop_assert_eq!(swarms.arrive(now, peer), !stopped);
-                }
-                Step::Complete(peer) if peer < last && swarms.peer(peer).is_waiting() => {
-                    swarms.complete(now, peer);
-                }
-                Step::Depart(peer) if peer < last && swarms.departs(peer) => {
-                    swarms.leave(now, peer, Progress { down: 5, ..Progress::default() });
-                    swarms.succeed(now, peer);
-                }
-                Step::Stop => {
-                    for peer in swarms.stop(0) {
-                        swarms.leave(now, peer, Progress::default());
-                    }
-                }
-                _ => {}
-            }
+            play(&mut swarms, &step, now);
             let leechers = || swarms.peers().iter().filter(|peer| peer.is_leecher());
             let swarm = swarms.swarm(0);
             prop_assert_eq!(swarm.leechers as usize, leechers().count());
@@ -339,8 +373,144 @@ proptest! {
             let over = |peer: &&flashcrowd_workload::Peer| peer.completed.is_some() || peer.left.is_some();
             let all = leechers().filter(over).count() == leechers().count();
             prop_assert_eq!(swarms.is_done(0), swarm.stopped || (!replace && all));
+            // The row of the leechers is the sum of their downloads.
+            let of = |number| done(&swarms, number, now);
+            let tables = swarms.tables(&plan, now, of, |_| 0);
+            let sums = SUMS.map(|name| numbers(&tables[1], name)[1]);
+            let column = |name| numbers(&tables[0], name);
+            let sum = |name| column(name).iter().sum::<f64>();
+            let [arrived, completed, left] = ["arrived_s", "completed_s", "left_s"].map(column);
+            let span = |row: usize, ends: &[f64]| {
+                let end = ends.iter().copied().filter(|end| *end >= 0.0).fold(now.seconds(), f64::min);
+                end - arrived[row]
+            };
+            let rows = 0..arrived.len();
+            prop_assert_eq!(sums[0], arrived.len() as f64);
+            prop_assert_eq!(sums[1], completed.iter().filter(|at| **at >= 0.0).count() as f64);
+            prop_assert_eq!(sums[2..4].to_vec(), [sum("uploaded_bytes"), sum("downloaded_bytes")]);
+            let wasted = rows.clone().map(|row| (span(row, &[left[row]]) / 2.0).floor()).sum::<f64>();
+            let online = rows.clone().map(|row| span(row, &[left[row]])).sum::<f64>();
+            let waited = rows.map(|row| span(row, &[left[row], completed[row]])).sum::<f64>();
+            prop_assert_eq!(sums[4..7].to_vec(), [wasted, online, waited]);
+            prop_assert_eq!(swarms.bytes(0, of) as f64, sums[3]);
         }
     }
+
+    /// Nodes that each play some peers of a swarm know together what one knows that plays them all.
+    #[test]
+    fn parts_of_a_swarm_add_up(steps in prop::collection::vec(step(), 1..60)) {
+        let plan = plan(crowd());
+        let part = |node| Swarms::new(&plan, 1, View::Inside, move |host| node == 2 || host % 2 == node);
+        let mut parts = [0, 1, 2].map(part);
+        let last = seconds(steps.len() as u64);
+        for (at, step) in (0..).zip(steps) {
+            let now = seconds(at);
+            parts.iter_mut().for_each(|part| play(part, &step, now));
+            let [one, other, whole] =
+                parts.each_ref().map(|part| part.standing(0, None, |peer| done(part, peer, now)));
+            prop_assert_eq!(one.and(other), whole);
+            parts[0].wanted_elsewhere(now, 0, other.waits);
+            parts[1].wanted_elsewhere(now, 0, one.waits);
+        }
+        let tables = parts.each_ref().map(|part| part.tables(&plan, last, |peer| done(part, peer, last), |_| 0));
+        for name in SUMS {
+            let [one, other, whole] = tables.each_ref().map(|tables| numbers(&tables[1], name));
+            let sum: Vec<f64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
+            prop_assert_eq!(sum, whole, "{}", name);
+        }
+    }
+
+    /// A piece is missing if none of two processes knows of one who has it; unless a process does not know.
+    #[test]
+    fn what_two_processes_know_of_pieces(one in held(), other in held()) {
+        let both = one.clone().and(other.clone());
+        prop_assert_eq!(&both, &other.clone().and(one.clone()));
+        let missing = match (&one, &other) {
+            (Held::All, _) | (_, Held::All) => Some(0),
+            (Held::Unknown, _) | (_, Held::Unknown) => None,
+            (Held::Bits(one), Held::Bits(other)) => {
+                let has = |bits: &Vec<u8>, piece: usize| bits.get(piece / 8).is_some_and(|byte| byte << (piece % 8) & 128 > 0);
+                Some((0..24).filter(|piece| !has(one, *piece) && !has(other, *piece)).count() as u32)
+            }
+        };
+        prop_assert_eq!(both.missing(24), missing);
+    }
+}
+
+fn held() -> impl Strategy<Value = Held> {
+    prop_oneof![
+        1 => Just(Held::All),
+        1 => Just(Held::Unknown),
+        6 => prop::collection::vec(any::<u8>(), 0..=3).prop_map(Held::Bits),
+    ]
+}
+
+/// The crowd, whose leechers use two web seeds of the origin 5 and one of the origin 6.
+fn with_web_seeds() -> Plan {
+    let mut plan = plan(crowd());
+    plan.profiles[0].web_seeds.connections = 1;
+    let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
+    swarm.web_seeds = [5, 6, 5].map(|origin| WebSeed { origin, file: 0 }).to_vec();
+    plan
+}
+
+#[test]
+fn a_web_seed_brings_what_is_missing_until_its_origin_stops() {
+    let (mut swarms, _) = begun(&with_web_seeds(), View::Inside);
+    swarms.arrive(seconds(0), 0);
+    swarms.arrive(seconds(0), 1);
+    swarms.leave(seconds(1), 0, Progress::default());
+    swarms.set_upload(0, 0, UploadLimit::Nothing);
+    for (origin, left) in [(7, 3), (5, 1), (6, 0)] {
+        assert_eq!(swarms.unfinishable(0, 7), None);
+        assert_eq!(swarms.undelivered(seconds(9), None, down(0)).len(), 1);
+        swarms.lose_origin(origin);
+        assert_eq!(swarms.standing(0, None, |_| None).sources, left, "without {origin}");
+    }
+    assert!(swarms.unfinishable(0, 7).is_some());
+}
+
+#[test]
+fn a_complete_program_wasted_what_it_had_beyond_the_file_unless_it_says() {
+    let plan = plan(crowd());
+    let size = 7 * PIECE - 1000;
+    let wasted = |view, completes, wasted| {
+        let (mut swarms, _) = begun(&plan, view);
+        swarms.arrive(seconds(1), 1);
+        if completes {
+            swarms.complete(seconds(2), 1);
+        }
+        let down = size + 30;
+        let of = |_| Some(Progress { down, wasted, ..Progress::default() });
+        numbers(&swarms.tables(&plan, seconds(3), of, |_| 0)[1], "wasted_bytes")[1]
+    };
+    assert_eq!(wasted(View::Outside, true, None), 30.0);
+    assert_eq!(wasted(View::Outside, true, Some(7)), 7.0);
+    assert_eq!(wasted(View::Outside, false, None), 0.0);
+    assert_eq!(wasted(View::Inside, true, None), 0.0);
+}
+
+#[test]
+fn progress_is_that_of_the_swarm_that_is_furthest_behind() {
+    let plan = plan(crowd());
+    let [first] = &plan.workloads[..] else { panic!("it is one") };
+    let workloads = vec![first.clone(), first.clone()];
+    let (mut swarms, _) = begun(&Plan { workloads, ..plan }, View::Inside);
+    // The first leecher of each has as many files.
+    for peer in [1, 5] {
+        swarms.arrive(seconds(1), peer);
+    }
+    let size = 7 * PIECE - 1000;
+    let of = |files: [u64; 2]| {
+        move |peer| match peer {
+            1 => Some(Progress { down: files[0] * size, ..Progress::default() }),
+            _ => Some(Progress { down: files[1] * size, ..Progress::default() }),
+        }
+    };
+    assert_eq!(swarms.progress(of([0, 3])), 0.0);
+    assert_eq!(swarms.progress(of([2, 1])), 1.0 / 3.0, "of three leechers");
+    assert_eq!(swarms.progress(of([3, 6])), 1.0);
+    assert_eq!(swarms.progress_of(1, of([3, 6])), 2.0, "all came twice");
 }
 
 #[test]

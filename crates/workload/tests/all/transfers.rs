@@ -77,6 +77,23 @@ fn a_flow_that_cannot_end_keeps_no_run_open() {
 }
 
 #[test]
+fn progress_is_that_of_the_flow_that_is_furthest_behind() {
+    let all = [("file", Some(1000), None), ("backup", None, Some(8)), ("noise", None, None)];
+    let workloads = all.map(|(name, size, stop)| transfer(name, size, stop)).to_vec();
+    let mut transfers = started(&plan(workloads));
+    transfers.flows[0].received = 900;
+    transfers.flows[1].received = 500;
+    assert_eq!(transfers.progress(seconds(2)), 0.25, "of the time until the backup stops");
+    assert_eq!(transfers.progress(seconds(6)), 0.5, "of a file");
+    transfers.flows[1].end(seconds(6), End::Lost);
+    assert_eq!(transfers.progress(seconds(6)), 0.75);
+    assert_eq!(transfers.progress(seconds(8)), 0.9);
+    transfers.flows[0].end(seconds(8), End::Stopped);
+    assert_eq!(transfers.progress(seconds(8)), 1.0);
+    assert_eq!(transfers.payload_bytes(), 1400);
+}
+
+#[test]
 fn flows_of_hosts_that_are_played_elsewhere_are_not_here() {
     assert!(Transfers::new(&sized(), 1, |host| host != 1).flows.is_empty());
 }
