@@ -143,9 +143,7 @@ impl Swarms {
     /// The timeline stops a workload: if it is an origin, swarms lose web seeds.
     pub fn lose_origin(&mut self, workload: u32) {
         for swarm in &mut self.all {
-            let web_seeds = &swarm.spec.web_seeds;
-            let lost = web_seeds.iter().filter(|it| it.origin == workload).count() as u32;
-            swarm.web_seeds = swarm.web_seeds.saturating_sub(lost);
+            swarm.web_seeds.retain(|origin| *origin != workload);
         }
     }
 

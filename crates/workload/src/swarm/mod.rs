@@ -90,8 +90,8 @@ pub struct Swarm {
     last_arrival: Time,
     /// Whether the timeline has stopped it.
     pub stopped: bool,
-    /// Web seeds that are there, if any of its leechers' clients knows them.
-    web_seeds: u32,
+    /// The origin of each web seed that is there, if the client of any leecher knows web seeds.
+    web_seeds: Vec<u32>,
     watch: Watch,
 }
 
@@ -373,6 +373,7 @@ impl Swarms {
 impl Swarm {
     fn new(workload: u32, spec: &plan::Swarm, plan: &Plan, view: View) -> Swarm {
         let watch = Watch::of(spec, plan.stop.stall_ns, view);
+        let web_seeds = spec.web_seeds.iter().map(|it| it.origin);
         Swarm {
             workload,
             pieces: watch.pieces(),
@@ -388,7 +389,7 @@ impl Swarm {
             departed_bytes: 0,
             last_arrival: Time::START,
             stopped: false,
-            web_seeds: plan.usable_web_seeds(spec),
+            web_seeds: web_seeds.take(plan.usable_web_seeds(spec) as usize).collect(),
             watch,
             spec: spec.clone(),
         }
@@ -414,7 +415,7 @@ impl Swarm {
             gave_up: self.gave_up,
             last_arrival: self.last_arrival,
             may_upload: self.may_upload(),
-            sources: self.seeds_to_come + self.web_seeds,
+            sources: self.seeds_to_come + self.web_seeds.len() as u32,
             stopped: self.stopped,
             ..Standing::default()
         }
@@ -427,7 +428,7 @@ impl Swarm {
         let limited = |(population, now): (&Population, &UploadLimit)| {
             [population.upload_bps, *now] == [UploadLimit::Nothing; 2]
         };
-        self.web_seeds > 0 || seeds.any(|it| !limited(it))
+        !self.web_seeds.is_empty() || seeds.any(|it| !limited(it))
     }
 }
 

@@ -461,7 +461,7 @@ fn a_web_seed_brings_what_is_missing_until_its_origin_stops() {
     swarms.arrive(seconds(0), 1);
     swarms.leave(seconds(1), 0, Progress::default());
     swarms.set_upload(0, 0, UploadLimit::Nothing);
-    for (origin, left) in [(7, 3), (5, 1), (6, 0)] {
+    for (origin, left) in [(7, 3), (5, 1), (5, 1), (6, 0)] {
         assert_eq!(swarms.unfinishable(0, 7), None);
         assert_eq!(swarms.undelivered(seconds(9), None, down(0)).len(), 1);
         swarms.lose_origin(origin);
