@@ -128,9 +128,9 @@ impl Forecast for Swarm {
 
 /// The origins that its leechers fetch from.
 fn web_servers<'p>(swarm: &'p Swarm, plan: &'p Plan) -> impl Iterator<Item = &'p Origin> {
-    let usable = plan.usable_web_seeds(swarm) as usize;
     let workload = |it: &WebSeed| plan.workloads.get(it.origin as usize);
-    swarm.web_seeds[..usable].iter().filter_map(workload).filter_map(|workload| match workload {
+    let workloads = plan.usable_web_seeds(swarm).iter().filter_map(workload);
+    workloads.filter_map(|workload| match workload {
         Workload::Origin(origin) => Some(origin),
         _ => None,
     })

@@ -105,6 +105,11 @@ const MAX_STEPS: usize = 1000;
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 
 impl Network {
+    /// The name of a host, by its index.
+    pub fn name_of(&self, host: u32) -> &str {
+        &self.hosts[host as usize].name
+    }
+
     /// Refuses a network that contradicts itself; `stacks` is how many TCP stacks there are.
     pub(crate) fn check(&self, stacks: usize) -> Result<(), Error> {
         let groups = self.groups.len();

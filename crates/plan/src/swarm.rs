@@ -145,12 +145,12 @@ pub enum Departure {
 }
 
 impl Plan {
-    /// How many web seeds of a swarm are in use: all of them, if the client of any leecher supports web seeds.
-    pub fn usable_web_seeds(&self, swarm: &Swarm) -> u32 {
+    /// The web seeds of a swarm that are in use: all of them, if the client of any leecher supports web seeds.
+    pub fn usable_web_seeds<'s>(&self, swarm: &'s Swarm) -> &'s [WebSeed] {
         let leechers = swarm.populations.iter().filter(|it| it.role == Role::Leecher);
         let mut clients = leechers.map(|it| &self.profiles[it.profile as usize]);
         let known = clients.any(|profile| profile.web_seeds.connections > 0);
-        if known { swarm.web_seeds.len() as u32 } else { 0 }
+        if known { &swarm.web_seeds } else { &[] }
     }
 }
 

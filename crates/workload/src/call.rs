@@ -74,7 +74,7 @@ impl Calls {
             for (direction, sender) in call.directions.iter().zip([spec.from, spec.to]) {
                 let sent = direction.delays.len();
                 if sent > 0 && direction.last.is_none() {
-                    let (name, from) = (&spec.name, host(plan, sender));
+                    let (name, from) = (&spec.name, plan.network.name_of(sender));
                     lines.push(format!("call {name}: no packet arrived of {sent} from {from}"));
                 }
             }
@@ -105,8 +105,8 @@ impl Calls {
                         packets.iter().copied().filter(|delay| *delay != LOST).collect();
                     delays.sort_unstable();
                     name.push(&spec.name);
-                    from.push(host(plan, sender));
-                    to.push(host(plan, receiver));
+                    from.push(plan.network.name_of(sender));
+                    to.push(plan.network.name_of(receiver));
                     let first = spec.interval_ns * (begin + outside) as u64;
                     start.push((Time::START + spec.start_ns + first).seconds());
                     sent.push(packets.len() as u64);
@@ -171,9 +171,8 @@ impl Call {
     fn inside(&self, window: Option<&Window>) -> Range<usize> {
         let Some(window) = window else { return 0..usize::MAX };
         let start = Time::START + self.spec.start_ns;
-        let before = |end: Time| {
-            end.since(start).nanos().div_ceil(self.spec.interval_ns.nanos().max(1)) as usize
-        };
+        let before =
+            |end: Time| end.since(start).nanos().div_ceil(self.spec.interval_ns.nanos()) as usize;
         before(window.begin())..before(window.end())
     }
 
@@ -197,10 +196,6 @@ impl Direction {
         }
         self.jitters[row] = Some(self.jitter >> 4);
     }
-}
-
-fn host(plan: &Plan, number: u32) -> &str {
-    &plan.network.hosts[number as usize].name
 }
 
 fn mean_of(delays: &[Span]) -> Option<f64> {

@@ -14,22 +14,24 @@ use std::sync::Arc;
 /// none waiting.
 #[derive(Clone, Debug)]
 pub struct Division {
-    /// What none has asked for, ascending.
+    /// Bytes that no connection has asked for, ascending runs.
     free: Vec<Range<u64>>,
-    /// The longest range.
+    /// Bytes of the longest range.
     most: u64,
+    /// Bytes of the shortest rest that is halved.
     least_split: Option<u64>,
+    /// What each connection has asked for.
     asked: Vec<Option<Asked>>,
 }
 
 /// A range that a connection has asked for.
 #[derive(Clone, Debug)]
 struct Asked {
-    /// The first byte that has not come.
+    /// Offset in the file of the first byte that has not come.
     next: u64,
-    /// Where what it is to bring ends.
+    /// Offset at which the part that the connection is to bring ends.
     end: u64,
-    /// Where the answer ends: beyond, if another connection has taken the second half.
+    /// Offset at which the answer ends: beyond `end`, if another connection has taken the second half.
     answered: u64,
 }
 
@@ -47,8 +49,8 @@ pub enum Came {
 impl Division {
     /// Nothing was asked for of what is `missing`, ascending runs.
     ///
-    /// `range` is what a connection asks for at a time; none for equal parts. One connection alone asks for a whole
-    /// run. `least_split` is the shortest rest that is halved; none for no such rest.
+    /// `range` is how many bytes a connection asks for at a time; none for equal parts. One connection alone asks for
+    /// a whole run. `least_split` is how many bytes the shortest rest has that is halved; none if no rest is halved.
     pub fn new(
         missing: impl IntoIterator<Item = Range<u64>>,
         connections: u32,
@@ -57,8 +59,8 @@ impl Division {
     ) -> Division {
         let free: Vec<_> = missing.into_iter().filter(|run| !run.is_empty()).collect();
         let bytes: u64 = free.iter().map(|run| run.end - run.start).sum();
-        let equal = bytes.div_ceil(u64::from(connections.max(1)));
-        let most = if connections > 1 { range.unwrap_or(equal).max(1) } else { u64::MAX };
+        let equal = || bytes.div_ceil(u64::from(connections));
+        let most = if connections > 1 { range.unwrap_or_else(equal).max(1) } else { u64::MAX };
         Division {
             free,
             most,
@@ -172,9 +174,9 @@ pub struct Download {
 pub struct Server {
     /// Its host.
     pub host: u32,
-    /// Connections that were opened to it, and how many of them were lost.
+    /// Connections that were opened to it.
     pub connections: u32,
-    /// See `connections`.
+    /// Those of them that were lost.
     pub lost: u32,
     /// Ranges that were asked for.
     pub ranges: u32,
@@ -182,9 +184,9 @@ pub struct Server {
     pub bytes: u64,
     /// When it was first asked for bytes.
     pub asked: Option<Time>,
-    /// When the first and the last of them came.
+    /// When the first of them came.
     pub first_byte: Option<Time>,
-    /// See `first_byte`.
+    /// When the last of them came.
     pub last_byte: Option<Time>,
     /// Whether it has said how long the file is.
     answered: bool,
@@ -204,7 +206,7 @@ enum State {
     Closed,
     /// It is open, and nothing was asked that was not answered.
     Idle,
-    /// It has asked, and so much of the answer's head has not come. For a range, or about the file alone.
+    /// It has asked for a range, or about the file alone. `head` bytes of the answer's head have not come.
     Asking { head: u64, range: bool },
     /// It was lost.
     Lost,
@@ -213,13 +215,13 @@ enum State {
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Number of the connection, and the host of its server.
+    /// Number of the connection.
     pub connection: u32,
-    /// See `connection`.
+    /// The host of its server.
     pub server: u32,
-    /// Whether it is to be opened for it.
+    /// Whether the connection is to be opened for it.
     pub opens: bool,
-    /// Length of the answer, head included.
+    /// Bytes of the answer, head included.
     pub answer: u64,
 }
 
@@ -295,7 +297,7 @@ impl Downloads {
 
     /// The tables `fetches` and `fetch_servers`.
     pub fn tables(&self, plan: &Plan) -> Vec<Table> {
-        let host = |host: u32| plan.network.hosts[host as usize].name.as_str();
+        let host = |host| plan.network.name_of(host);
         let begun = |it: &&Download| it.started.is_some();
         let rows: Vec<&Download> = self.downloads.iter().filter(begun).collect();
         let maybe = |of: fn(&Download) -> Option<f64>| {

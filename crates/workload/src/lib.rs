@@ -19,7 +19,7 @@ mod web;
 
 pub use call::{Call, Calls};
 pub use download::{Came, Division, Download, Downloads, Ended, Request};
-pub use outcome::{Outcome, is_due, lost};
+pub use outcome::Outcome;
 pub use ping::{Ping, Pings};
 pub use series::{Sample, Sampler};
 pub use swarm::{
@@ -28,3 +28,5 @@ pub use swarm::{
 pub use table::{Column, Names, Table, maybe_names, names, seconds};
 pub use transfer::{End, Flow, Sender, Transfers, samples_flows};
 pub use web::{Page, User, Webs};
+
+use outcome::{is_due, lost};

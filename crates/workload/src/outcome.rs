@@ -77,12 +77,12 @@ fn joined(lines: &[String]) -> String {
 const UNDER_WAY: Span = Span::from_secs(1);
 
 /// Whether something that began then should have arrived by `now`, at least in part.
-pub fn is_due(began: Time, now: Time) -> bool {
+pub(crate) fn is_due(began: Time, now: Time) -> bool {
     now.since(began) >= UNDER_WAY
 }
 
 /// How many of `total` lost their connection before all was delivered, and of `each` what, when and how far.
-pub fn lost(
+pub(crate) fn lost(
     whose: &str,
     total: usize,
     what: &str,

@@ -184,14 +184,11 @@ impl Transfers {
     /// How far the flow is that is furthest behind, of those that can end.
     pub fn progress(&self, now: Time) -> f64 {
         let share = |flow: &Flow| match (flow.ended, flow.spec.stop_ns) {
-            (Some(_), _) => 1.0,
-            (None, Some(stop)) => now.seconds() / stop.seconds().max(1e-9),
-            (None, None) => {
-                let size = flow.spec.size_bytes.unwrap_or(1).max(1);
-                flow.received as f64 / size as f64
-            }
+            (Some(_), _) => Some(1.0),
+            (None, Some(stop)) => Some(now.seconds() / stop.seconds()),
+            (None, None) => Some(flow.received as f64 / flow.spec.size_bytes? as f64),
         };
-        self.flows.iter().filter(|flow| flow.is_finite()).map(share).fold(1.0, f64::min)
+        self.flows.iter().filter_map(share).fold(1.0, f64::min)
     }
 
     /// Payload bytes that arrived.
@@ -226,7 +223,7 @@ impl Transfers {
         let flows = self.flows.iter().enumerate();
         let row = |(place, flow)| self.row(now, place, flow, of(place));
         let rows: Vec<Row<'_>> = flows.filter_map(row).collect();
-        let host = |host: u32| plan.network.hosts[host as usize].name.as_str();
+        let host = |host| plan.network.name_of(host);
         let counts =
             |of: fn(&Counts) -> u64| Column::U64(rows.iter().map(|row| of(&row.counts)).collect());
         Table {

@@ -79,16 +79,14 @@ impl Swarms {
         }
     }
 
-    /// A leecher has the file.
+    /// A leecher that is online has the file.
     pub fn complete(&mut self, now: Time, number: u32) {
         let peer = &mut self.peers[number as usize];
         peer.completed = Some(now);
         let download = peer.arrived.map_or(Span::ZERO, |arrived| now.since(arrived));
         let swarm = &mut self.all[peer.swarm as usize];
         swarm.completed += 1;
-        if peer.left.is_none() {
-            swarm.demand.shrink(now);
-        }
+        swarm.demand.shrink(now);
         if !matches!(self.population(number).departure, Departure::Session { .. }) {
             self.plan_departure(now, number, download);
         }

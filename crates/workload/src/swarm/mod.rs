@@ -204,7 +204,7 @@ impl Swarms {
         let before = std::mem::replace(&mut peer.last, last);
         if peer.is_leecher() && peer.left.is_some() {
             let bytes = &mut self.all[peer.swarm as usize].departed_bytes;
-            *bytes = *bytes + last.down - before.down.min(*bytes);
+            *bytes = *bytes + last.down - before.down;
         }
     }
 
@@ -358,10 +358,10 @@ impl Swarms {
             }
             Sampled::UploadLimit => {
                 let Peer { swarm, host, .. } = self.peers[source as usize];
-                let host = &plan.network.hosts[host as usize].name;
+                let host = plan.network.name_of(host);
                 // A host may have a peer of each swarm.
                 Some(match &self.all[..] {
-                    [_] => host.clone(),
+                    [_] => host.to_owned(),
                     all => format!("{host} {}", all[swarm as usize].spec.name),
                 })
             }
@@ -373,7 +373,7 @@ impl Swarms {
 impl Swarm {
     fn new(workload: u32, spec: &plan::Swarm, plan: &Plan, view: View) -> Swarm {
         let watch = Watch::of(spec, plan.stop.stall_ns, view);
-        let web_seeds = spec.web_seeds.iter().map(|it| it.origin);
+        let web_seeds = plan.usable_web_seeds(spec).iter();
         Swarm {
             workload,
             pieces: watch.pieces(),
@@ -389,7 +389,7 @@ impl Swarm {
             departed_bytes: 0,
             last_arrival: Time::START,
             stopped: false,
-            web_seeds: web_seeds.take(plan.usable_web_seeds(spec) as usize).collect(),
+            web_seeds: web_seeds.map(|it| it.origin).collect(),
             watch,
             spec: spec.clone(),
         }

@@ -23,7 +23,7 @@ struct Sum {
 type Group = (u32, u32, bool);
 
 impl Swarms {
-    /// Counts the pieces of every leecher that has arrived, of those that left when they left.
+    /// Counts the pieces of every leecher that has arrived. One that has left counts with those that it had then.
     pub fn count_pieces(&mut self, now: Time, of: impl Fn(u32) -> Option<Progress>) {
         let mut populations: Vec<Pieces> = Vec::new();
         let arrived = (0..).zip(&self.peers).filter(|(_, peer)| peer.arrived.is_some());
@@ -86,7 +86,7 @@ impl Swarms {
         let came: Vec<(u32, &Peer)> = leechers.filter(|(_, it)| it.arrived.is_some()).collect();
         let peers = || came.iter().map(|(_, peer)| *peer);
         let place = |peer: &Peer| self.place(peer.swarm, peer.population);
-        let host = |peer: &Peer| plan.network.hosts[peer.host as usize].name.as_str();
+        let host = |peer: &Peer| plan.network.name_of(peer.host);
         let done = |(number, peer): &(u32, &Peer)| of(*number).unwrap_or(peer.last);
         let progress: Vec<Progress> = came.iter().map(done).collect();
         let duration = |peer: &Peer| Some(peer.completed?.since(peer.arrived?).seconds());

@@ -134,7 +134,7 @@ impl Watch {
     pub fn of(spec: &plan::Swarm, stall: Span, view: View) -> Watch {
         Watch {
             name: spec.name.clone(),
-            pieces: spec.size_bytes.div_ceil(u64::from(spec.piece_bytes.max(1))) as u32,
+            pieces: spec.size_bytes.div_ceil(u64::from(spec.piece_bytes)) as u32,
             stop_after: spec.stop_after_completions,
             replaces: spec.populations.iter().any(|population| population.replace),
             stall,

@@ -204,8 +204,8 @@ proptest! {
     fn every_byte_comes_once(
         holes in prop::collection::vec((0_u64..50, 1_u64..200), 1..5),
         connections in 1_u32..7,
-        range in prop::option::of(1_u64..300),
-        least_split in prop::option::of(1_u64..200),
+        range in prop::option::of(0_u64..300),
+        least_split in prop::option::of(0_u64..200),
         happenings in prop::collection::vec(happening(), 0..400),
     ) {
         let (mut bytes, mut missing) = (Vec::new(), Vec::new());
