@@ -126,6 +126,7 @@ impl RoundTrips {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn at(millis: u64) -> Time {
         Time::START + Span::from_millis(millis)
@@ -182,5 +183,55 @@ mod tests {
         let mut late = RoundTrips::within(at(300)..at(500));
         late.see(at(600), millis(5));
         assert_eq!(late.summary(at(700)), None);
+    }
+
+    proptest! {
+        /// Each sample counts for as long as it held inside of the window, in whichever order they come.
+        #[test]
+        fn a_summary_is_over_the_time_in_the_window(
+            samples in prop::collection::vec((0_u64..50, 1_u64..2_000_000_000), 1..40),
+            from in 0_u64..600,
+            length in 0_u64..1000,
+            rest in 0_u64..50,
+        ) {
+            let window = at(from)..at(from + length);
+            let mut rtts = RoundTrips::within(window.clone());
+            let mut seen = Vec::new();
+            let mut now = Time::START;
+            for (gap, nanos) in samples {
+                now += millis(gap);
+                rtts.see(now, Span::from_nanos(nanos));
+                seen.push((nanos, now));
+            }
+            now += millis(rest);
+            let ends = seen.iter().skip(1).map(|(_, since)| *since).chain([now]);
+            let held = |since: Time, end: Time| end.min(window.end).since(since.max(window.start));
+            let mut held: Vec<(u128, u128)> = (seen.iter().zip(ends))
+                .map(|((nanos, since), end)| (u128::from(*nanos), u128::from(held(*since, end).nanos())))
+                .filter(|(_, held)| *held > 0)
+                .collect();
+            held.sort_unstable();
+            let total: u128 = held.iter().map(|(_, held)| held).sum();
+            let found = rtts.summary(now);
+            if total == 0 {
+                let latest = seen.last().map(|(nanos, _)| Span::from_nanos(*nanos));
+                let inside = latest.filter(|_| window.contains(&now));
+                let expected = inside.map(|latest| Summary { mean: latest, min: latest, p95: latest });
+                prop_assert_eq!(found, expected);
+                return Ok(());
+            }
+            let found = found.expect("a sample held in the window");
+            let integral: u128 = held.iter().map(|(nanos, held)| nanos * held).sum();
+            prop_assert_eq!(u128::from(found.mean.nanos()), integral / total);
+            prop_assert_eq!(u128::from(found.min.nanos()), held[0].0);
+            let mut sum = 0;
+            let rank = held.iter().find(|(_, held)| {
+                sum += held;
+                sum * 100 >= total * 95
+            });
+            let (p95, most) = (rank.map_or(0, |(nanos, _)| *nanos), held[held.len() - 1].0);
+            let found = u128::from(found.p95.nanos());
+            prop_assert!((p95..=most.min(p95 + p95 / 64)).contains(&found), "{} for {}", found, p95);
+        }
     }
 }

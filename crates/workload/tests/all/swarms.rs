@@ -2,7 +2,7 @@ use crate::{numbers, seconds};
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{Arrivals, Departure, Plan, Population, Swarm, Tracker, WebSeed, Workload};
 use flashcrowd_swarm::{Download, Role, TrackerRules, UploadLimit, profile};
-use flashcrowd_workload::{Due, Held, Outcome, Progress, Swarms, View};
+use flashcrowd_workload::{Due, Held, Outcome, Peer, Progress, Swarms, Uplink, View};
 use proptest::prelude::*;
 
 const PIECE: u64 = 16_384;
@@ -261,6 +261,26 @@ fn the_account_of_a_peer_adds_up_to_its_time() {
 }
 
 #[test]
+fn a_seed_is_idle_or_limited_only_while_a_leecher_waits() {
+    let plan = plan(crowd());
+    let (mut swarms, _) = begun(&plan, View::Inside);
+    swarms.arrive(seconds(0), 0);
+    swarms.stand(seconds(0), 0, Some(Download::Complete), true);
+    swarms.send(seconds(5), 0, Uplink::Busy);
+    swarms.arrive(seconds(10), 1);
+    swarms.stand(seconds(13), 0, Some(Download::Complete), false);
+    swarms.send(seconds(14), 0, Uplink::Draining);
+    assert_eq!(swarms.uplink(0), Uplink::Draining);
+    swarms.send(seconds(16), 0, Uplink::Idle);
+    swarms.complete(seconds(20), 1);
+    swarms.stand(seconds(25), 0, Some(Download::Complete), true);
+    let tables = swarms.tables(&plan, seconds(30), |_| None, |_| 0);
+    let seed = |name| numbers(&tables[1], name)[0];
+    assert_eq!(["needed_s", "idle_share", "limited_share"].map(seed), [10.0, 0.4, 0.3]);
+    assert_eq!(numbers(&tables[1], "idle_share")[1], -1.0, "of seeds alone");
+}
+
+#[test]
 fn what_arrives_while_a_client_closes_counts() {
     let (mut swarms, _) = begun(&plan(crowd()), View::Outside);
     swarms.arrive(seconds(0), 1);
@@ -359,6 +379,7 @@ proptest! {
         populations[1].replace = replace;
         let plan = plan(populations);
         let (mut swarms, _) = begun(&plan, View::Inside);
+        let mut needed = 0;
         for (at, step) in (0..).zip(steps) {
             let now = seconds(at);
             play(&mut swarms, &step, now);
@@ -370,7 +391,7 @@ proptest! {
             let online = swarms.peers().iter().filter(|peer| peer.is_online()).count();
             prop_assert_eq!(swarm.online as usize, online);
             // A swarm without replacements is done exactly when nobody is waited for.
-            let over = |peer: &&flashcrowd_workload::Peer| peer.completed.is_some() || peer.left.is_some();
+            let over = |peer: &&Peer| peer.completed.is_some() || peer.left.is_some();
             let all = leechers().filter(over).count() == leechers().count();
             prop_assert_eq!(swarms.is_done(0), swarm.stopped || (!replace && all));
             // The row of the leechers is the sum of their downloads.
@@ -393,6 +414,11 @@ proptest! {
             let waited = rows.map(|row| span(row, &[left[row], completed[row]])).sum::<f64>();
             prop_assert_eq!(sums[4..7].to_vec(), [wasted, online, waited]);
             prop_assert_eq!(swarms.bytes(0, of) as f64, sums[3]);
+            // In the second before the next step each is needed that is there, if any waits.
+            prop_assert_eq!(sums[7], needed as f64);
+            if leechers().any(Peer::is_waiting) {
+                needed += leechers().filter(|peer| peer.is_online()).count();
+            }
         }
     }
 
