@@ -66,7 +66,7 @@ impl Swarms {
             Departure::AfterShare { share } => {
                 stream.exponential(Span::from_seconds(download.seconds() * share))
             }
-            Departure::Session { stay_s } => Span::from_seconds(stay_s.draw(&mut stream).max(0.0)),
+            Departure::Session { stay_s } => Span::from_seconds(stay_s.draw(&mut stream)),
             Departure::Never | Departure::AllDone => return,
         };
         self.due.push((now + stay, Due::Departure(number)));

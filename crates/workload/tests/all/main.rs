@@ -6,6 +6,7 @@ mod mixed;
 mod origins;
 mod pings;
 mod swarms;
+mod tables;
 mod transfers;
 mod webs;
 
@@ -49,6 +50,12 @@ fn plan(workloads: Vec<Workload>) -> Plan {
         measures: Measures::default(),
         stop: Stop { horizon_ns: Span::from_secs(1000), stall_ns: Span::from_secs(40) },
     }
+}
+
+/// The names in a column.
+fn words<'t>(table: &'t Table, name: &str) -> Vec<&'t str> {
+    let Some(Column::Text(codes, words)) = table.column(name) else { panic!("no {name}") };
+    codes.iter().map(|code| words[*code as usize].as_str()).collect()
 }
 
 /// The numbers of a column; −1 for what is not there.

@@ -1,6 +1,6 @@
-use crate::{calls, downloads, pings, seconds, swarms, transfers, webs};
+use crate::{calls, downloads, numbers, pings, seconds, swarms, transfers, webs, words};
 use flashcrowd_plan::{Plan, Workload};
-use flashcrowd_workload::{Calls, Downloads, Pings, Swarms, Transfers, View, Webs};
+use flashcrowd_workload::{Calls, Downloads, Pings, Sender, Swarms, Table, Transfers, View, Webs};
 use std::mem::discriminant;
 
 /// Two workloads of each kind, the kinds one after another, twice.
@@ -62,4 +62,57 @@ fn the_timeline_stops_the_workload_that_it_names() {
             .collect();
         assert_eq!(stopped, Vec::from_iter(matches!(spec, Workload::Call(_)).then_some(workload)));
     }
+}
+
+#[test]
+fn rows_name_their_workload_and_their_hosts() {
+    let all = Plan { workloads: mixed().workloads.into_iter().take(6).collect(), ..mixed() };
+    let named = |table: &Table, columns: &[&str]| {
+        let columns = columns.iter().map(|name| words(table, name));
+        columns.map(|words| words.join(" ")).collect::<Vec<_>>()
+    };
+    let mut transfers = Transfers::new(&all, 1, |_| true);
+    transfers.flows[1].started = Some(seconds(1));
+    let table = transfers.table(&all, seconds(2), |_| Sender::default());
+    assert_eq!(named(&table, &["transfer", "from", "to"]), ["file", "host-1", "host-2"]);
+    assert_eq!(numbers(&table, "flow"), [1.0]);
+
+    let mut downloads = Downloads::new(&all, 1);
+    downloads.downloads[0].begin(seconds(1));
+    let [fetches, servers] = &downloads.tables(&all)[..] else { panic!("they are two") };
+    assert_eq!(named(fetches, &["download", "to"]), ["image", "host-0"]);
+    let expected = ["image image image", "host-0 host-0 host-0", "host-1 host-2 host-3"];
+    assert_eq!(named(servers, &["download", "to", "server"]), expected);
+
+    let mut webs = Webs::new(&all, 1);
+    webs.users[1].ask(seconds(1));
+    let table = webs.table();
+    assert_eq!(
+        (named(&table, &["web"]), numbers(&table, "user")),
+        (vec!["news".to_owned()], vec![1.0])
+    );
+
+    let mut pings = Pings::new(&all);
+    pings.all[0].send(seconds(1));
+    assert_eq!(named(&pings.table(), &["ping"]), ["game"]);
+
+    let mut calls = Calls::new(&all);
+    calls.all[0].send();
+    let expected = ["talk talk", "host-1 host-2", "host-2 host-1"];
+    assert_eq!(named(&calls.table(&all), &["call", "from", "to"]), expected);
+
+    let mut measured = all.clone();
+    measured.measures.have = true;
+    let mut swarms = Swarms::new(&measured, 1, View::Inside, |_| true);
+    swarms.arrive(seconds(1), 2);
+    swarms.has_piece(seconds(2), 2, 5);
+    swarms.count_pieces(seconds(2), |_| None);
+    let tables = swarms.tables(&measured, seconds(3), |_| None, |_| 0);
+    let [downloads, populations, pieces, have] = &tables[..] else { panic!("they are four") };
+    let columns = ["swarm", "population", "host"];
+    assert_eq!(named(downloads, &columns), ["crowd", "leechers", "host-2"]);
+    let expected = ["crowd crowd", "seed leechers", "seed leecher"];
+    assert_eq!(named(populations, &["swarm", "population", "role"]), expected);
+    assert_eq!(named(pieces, &columns[..2]), ["crowd", "leechers"]);
+    assert_eq!(named(have, &columns[..2]), ["crowd", "leechers"]);
 }

@@ -1,8 +1,10 @@
 use crate::{numbers, seconds};
-use flashcrowd_base::{Rate, Span, Time};
-use flashcrowd_plan::{Arrivals, Departure, Plan, Population, Swarm, Tracker, WebSeed, Workload};
+use flashcrowd_base::{Quantiles, Rate, Span, Time};
+use flashcrowd_plan::{
+    Arrivals, Departure, Plan, Population, Sampled, Swarm, Tracker, WebSeed, Workload,
+};
 use flashcrowd_swarm::{Download, Role, TrackerRules, UploadLimit, profile};
-use flashcrowd_workload::{Due, Held, Outcome, Peer, Progress, Swarms, Uplink, View};
+use flashcrowd_workload::{Due, Held, Outcome, Peer, Progress, Sample, Swarms, Uplink, View};
 use proptest::prelude::*;
 
 const PIECE: u64 = 16_384;
@@ -517,6 +519,41 @@ fn a_complete_program_wasted_what_it_had_beyond_the_file_unless_it_says() {
 }
 
 #[test]
+fn series_of_swarms_have_a_value_for_each_swarm_or_each_peer_with_a_limit() {
+    let one = plan(crowd());
+    let [first] = &one.workloads[..] else { panic!("it is one") };
+    let workloads = vec![first.clone(), first.clone()];
+    let two = Plan { workloads, ..one.clone() };
+    let (mut swarms, _) = begun(&two, View::Inside);
+    for peer in [0, 1, 2, 5] {
+        swarms.arrive(seconds(1), peer);
+    }
+    swarms.complete(seconds(2), 1);
+    swarms.leave(seconds(3), 2, Progress { down: 4, ..Progress::default() });
+    let limit = |peer| match peer {
+        0 => UploadLimit::Nothing,
+        1 => UploadLimit::Unlimited,
+        _ => UploadLimit::Rate(Rate::from_bps(8000).expect("a rate")),
+    };
+    let sampled = |what| swarms.sample(what, down(9), limit);
+    let levels = |levels: [f64; 2]| [(0, Sample::Level(levels[0])), (1, Sample::Level(levels[1]))];
+    assert_eq!(sampled(Sampled::Online), levels([2.0, 1.0]));
+    assert_eq!(sampled(Sampled::Completed), levels([1.0, 0.0]));
+    assert_eq!(sampled(Sampled::SwarmRate), [(0, Sample::Bytes(13)), (1, Sample::Bytes(0))]);
+    let limits = [(0, Sample::Level(0.0)), (5, Sample::Level(8000.0))];
+    assert_eq!(sampled(Sampled::UploadLimit), limits, "of peers that are online");
+    assert_eq!(sampled(Sampled::Rtt), []);
+    let name = |what, source| swarms.source_name(&two, what, source);
+    for what in [Sampled::Online, Sampled::Completed, Sampled::SwarmRate] {
+        assert_eq!(name(what, 1).as_deref(), Some("crowd"));
+    }
+    assert_eq!(name(Sampled::UploadLimit, 5).as_deref(), Some("host-1 crowd"));
+    assert_eq!(name(Sampled::Rtt, 1), None);
+    let alone = begun(&one, View::Inside).0.source_name(&one, Sampled::UploadLimit, 1);
+    assert_eq!(alone.as_deref(), Some("host-1"), "no other swarm");
+}
+
+#[test]
 fn progress_is_that_of_the_swarm_that_is_furthest_behind() {
     let plan = plan(crowd());
     let [first] = &plan.workloads[..] else { panic!("it is one") };
@@ -537,6 +574,44 @@ fn progress_is_that_of_the_swarm_that_is_furthest_behind() {
     assert_eq!(swarms.progress(of([2, 1])), 1.0 / 3.0, "of three leechers");
     assert_eq!(swarms.progress(of([3, 6])), 1.0);
     assert_eq!(swarms.progress_of(1, of([3, 6])), 2.0, "all came twice");
+}
+
+#[test]
+fn departures_are_planned_when_a_peer_has_the_file_or_comes_for_a_session() {
+    let [mean_ns, stay_ns] = [10, 60].map(Span::from_secs);
+    let stay_s = Quantiles::new(vec![(0.0, 5.0), (1.0, 15.0)]).expect("it rises");
+    // The mean stay of seeds after they come, and of leechers after they come and after they have the file.
+    let stays = [
+        (Departure::AtOnce, [Some(0.0), None, Some(0.0)]),
+        (Departure::After { mean_ns }, [Some(10.0), None, Some(10.0)]),
+        (Departure::AfterExactly { stay_ns }, [Some(60.0), None, Some(60.0)]),
+        (Departure::AfterShare { share: 0.5 }, [Some(0.0), None, Some(10.0)]),
+        (Departure::Session { stay_s }, [Some(10.0), Some(10.0), None]),
+        (Departure::Never, [None; 3]),
+        (Departure::AllDone, [None; 3]),
+    ];
+    for (departure, stays) in stays {
+        let of = |role| Population {
+            departure: departure.clone(),
+            ..population("peers", role, &[1; 1000])
+        };
+        let (mut swarms, _) = begun(&plan(vec![of(Role::Seed), of(Role::Leecher)]), View::Inside);
+        for (step, stay) in stays.into_iter().enumerate() {
+            let (peers, now) = [(0..1000, 0), (1000..2000, 0), (1000..2000, 20)][step].clone();
+            for peer in peers {
+                if step < 2 {
+                    assert!(swarms.arrive(seconds(now), peer));
+                } else {
+                    swarms.complete(seconds(now), peer);
+                }
+            }
+            let due: Vec<Time> = swarms.take_due().map(|(at, _)| at).collect();
+            assert_eq!(due.len(), if stay.is_some() { 1000 } else { 0 }, "{departure:?}");
+            let sum: f64 = due.into_iter().map(|at| (at - seconds(now)).seconds()).sum();
+            let (found, mean) = (sum / 1000.0, stay.unwrap_or(0.0));
+            assert!((found - mean).abs() <= mean / 8.0, "{departure:?}: {found} s");
+        }
+    }
 }
 
 #[test]
