@@ -369,3 +369,113 @@ impl Crowd {
         course.told *= times;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIZE: f64 = 100e6;
+
+    /// Seeds, and leechers by their weight, their downlink in Mbit/s and the second of their arrival. All send with
+    /// 1 Mbit/s and stay.
+    fn crowd(seeds: f64, leechers: &[(f64, f64, f64)]) -> Crowd {
+        let peer = |weight, down_bps, arrives_s, seed| Peer {
+            weight,
+            seed,
+            up_bps: 1e6,
+            down_bps,
+            slots: 4.0,
+            limited: !seed,
+            arrives_s,
+            stay: Stay::On,
+            replaced: false,
+        };
+        let leechers =
+            leechers.iter().map(|(weight, mbps, at)| peer(*weight, mbps * 1e6, *at, false));
+        Crowd {
+            peers: leechers.chain([peer(seeds, 0.0, 0.0, true)]).collect(),
+            size_bytes: SIZE,
+            piece_bytes: 1e6,
+            degree: 3.0,
+            startup_s: 2.0,
+            rtt_s: 0.1,
+            stall_s: 100.0,
+            completions: f64::INFINITY,
+            end_game: false,
+        }
+    }
+
+    fn near(found: f64, expected: f64) -> bool {
+        (found - expected).abs() <= 1e-5 * expected.abs().max(1.0)
+    }
+
+    proptest! {
+        /// All leechers get the file, no sooner than lines allow, and sums of times are those of the peers.
+        #[test]
+        fn the_course_of_a_crowd_adds_up(
+            seeds in 1_u32..4,
+            leechers in prop::collection::vec((1_u32..20, 1_u32..50, 0_u32..2000), 1..6),
+            cut in 0.1_f64..0.9,
+        ) {
+            let seeds = f64::from(seeds);
+            let leechers: Vec<(f64, f64, f64)> = leechers.into_iter()
+                .map(|(weight, down, at)| (f64::from(weight), f64::from(down), f64::from(at)))
+                .collect();
+            let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+                leechers.iter().map(|(weight, mbps, at)| weight * of(*mbps, *at)).sum()
+            };
+            let swarm = crowd(seeds, &leechers);
+            let all = sum(&|_, _| 1.0);
+            prop_assert!(near(swarm.size(), all + seeds));
+            let course = swarm.course(1e7);
+            let end_s = course.end_s;
+            prop_assert!(near(course.completed, all) && near(course.bytes, all * SIZE), "{:?}", course);
+            prop_assert!(near(course.joined, all + seeds) && near(course.most, all + seeds));
+            let alone_s = |mbps: f64| 2.0 + SIZE * 8.0 / (mbps * 1e6);
+            for (_, mbps, at) in &leechers {
+                prop_assert!(end_s >= (at + alone_s(*mbps)) * (1.0 - 1e-5), "{:?}", course);
+            }
+            prop_assert!(end_s * (all + seeds) * 1e6 >= all * SIZE * 8.0 * (1.0 - 1e-5), "uplinks");
+            let online_s = sum(&|_, at| end_s - at) + seeds * end_s;
+            prop_assert!(near(course.online_s, online_s), "{:?}", course);
+            prop_assert!(course.loading_s >= sum(&|mbps, _| alone_s(mbps)) * (1.0 - 1e-5));
+            prop_assert!(course.loading_s <= sum(&|_, at| end_s - at) * (1.0 + 1e-5));
+            prop_assert!(course.uploading_s <= 3.0 * course.loading_s * (1.0 + 1e-5));
+            prop_assert!(course.pairs_s <= 1.5 * course.online_s && course.pairs_s > 0.0);
+            prop_assert!(course.told <= 3.0 * course.bytes / 1e6 * (1.0 + 1e-5));
+            prop_assert!((0.0..course.bytes).contains(&course.limited_bytes));
+            // Cut off earlier, less has happened.
+            let part = swarm.course(end_s * cut);
+            prop_assert!(near(part.end_s, end_s * cut));
+            prop_assert!(part.bytes <= course.bytes && part.completed <= course.completed);
+            prop_assert!(part.joined <= course.joined && part.loading_s <= course.loading_s * (1.0 + 1e-5));
+            let enough = Crowd { completions: 1.0, ..swarm.clone() }.course(1e7);
+            prop_assert!(enough.completed >= 1.0 && enough.end_s <= end_s);
+            // What is asked for twice comes twice, but for less than a third.
+            let twice = Crowd { end_game: true, ..swarm.clone() }.course(1e7).bytes / course.bytes;
+            prop_assert!((1.0..1.31).contains(&twice), "{}", twice);
+        }
+
+        /// Peers that leave once they have the file, and are replaced, go on as before.
+        #[test]
+        fn a_crowd_of_replacements_goes_on(seconds in 0_u32..500, weight in 1_u32..20, times in 2_u32..5) {
+            let mut swarm = crowd(2.0, &[(f64::from(weight), 10.0, 0.0)]);
+            swarm.peers[0].replaced = true;
+            swarm.peers[0].stay = Stay::Complete { seconds: f64::from(seconds), share: 0.5 };
+            let once = Crowd { completions: 1.0, ..swarm.clone() }.course(1e7);
+            let until_s = f64::from(times) * (once.end_s * 1.5 + f64::from(seconds)) + 1.0;
+            let course = swarm.course(until_s);
+            prop_assert!(near(course.end_s, until_s));
+            prop_assert!(course.completed >= f64::from(times * weight) * (1.0 - 1e-5), "{:?}", course);
+            prop_assert!(near(course.online_s, (f64::from(weight) + 2.0) * until_s), "{:?}", course);
+        }
+    }
+
+    #[test]
+    fn a_crowd_without_a_seed_waits_until_it_counts_as_stalled() {
+        let course = crowd(0.0, &[(3.0, 1.0, 5.0)]).course(1e7);
+        assert_eq!((course.completed, course.bytes), (0.0, 0.0));
+        assert!((100.0..110.0).contains(&course.end_s), "{course:?}");
+    }
+}
