@@ -28,3 +28,19 @@ fn sum(load: &Load, costs: &[(&str, f64)]) -> f64 {
     let of = |name: &str| kinds.iter().find(|(kind, _)| *kind == name).map_or(0.0, |(_, it)| *it);
     costs.iter().map(|(name, cost)| of(name) * cost).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_takes_longer_in_more_memory_but_not_for_ever() {
+        let took = |bytes| seconds(&Load { events: 1e9, bytes, ..Load::default() });
+        let plain = took(0.0);
+        assert!((took(SLOWER_BYTES / 2.0) / plain - 1.5).abs() < 1e-3);
+        assert!((took(SLOWER_BYTES * 100.0) / plain - SLOWEST).abs() < 1e-3);
+        let twice = seconds(&Load { events: 2e9, ..Load::default() });
+        assert!((twice / plain - 2.0).abs() < 1e-3, "{twice} s, {plain} s");
+        assert!((seconds(&Load::default()) / MIN_S - 1.0).abs() < 1e-3);
+    }
+}
