@@ -460,8 +460,8 @@ def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, An
         guests = LoopbackCrowd(server, visits, contents, ledger)
         server.visitors = guests.visitors
         found = played(guests, ledger, plan["stop"], lambda progress: None)
-    tables = {name: pa.Table.from_pylist(rows) for name, rows in found["tables"].items()}
-    return tables, {**found["pace"]}
+    tables = {name: pa.Table.from_pylist(rows) for name, rows in found.tables.items()}
+    return tables, {**found.pace}
 
 
 def crowd(*words: str) -> None:

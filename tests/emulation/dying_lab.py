@@ -22,7 +22,7 @@ _ready, _is_ready = os.pipe()
 def _play(
     self: Stage, table: Timetable, tell: Callable[[float], None], failed: Callable[[], bool]
 ) -> tuple[str, str]:
-    os.write(1, b'printed by a library\n{"progress": 0.')
+    os.write(1, b'printed by a library\n{"Progress": {"part": 0.')
     os.write(2, LAST_WORDS.encode() + b"\n")
     how = os.environ[HOW]
     if how.isdecimal():

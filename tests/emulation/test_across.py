@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -17,10 +16,12 @@ import pytest
 from tests.emulation.left_behind import below, labs, processes, wait_for
 from tests.testbed.here import Here, options
 
+from flashcrowd.base.messages import decoded, encoded
 from flashcrowd.cli import _status
 from flashcrowd.emulation.card import ABSENT, card
 from flashcrowd.emulation.ensemble import alike
 from flashcrowd.emulation.member import SECRET, line
+from flashcrowd.emulation.messages import Card, Programs
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 from flashcrowd.testbed.deploy import Deployment
@@ -228,8 +229,8 @@ def test_a_node_that_is_not_the_same_is_refused(
         connection, _ = server.accept()
         with connection:
             line(connection)
-            asked.extend(json.loads(line(connection)))
-            connection.sendall(json.dumps({**here, other: "0.1"}).encode() + b"\n")
+            asked.extend(decoded(line(connection), Programs).names)
+            connection.sendall(encoded(Card({**here, other: "0.1"})))
             connection.recv(1)
 
     with socket.create_server(("127.0.0.1", 0)) as server:

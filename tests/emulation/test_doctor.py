@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.base.messages import Failed
 from flashcrowd.cli import _status
 from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation import capabilities
 from flashcrowd.emulation.capabilities import Capability
+from flashcrowd.emulation.trial import Tried
 
 
 def test_it_says_that_a_study_can_be_emulated(
@@ -80,7 +83,8 @@ def test_a_controller_that_few_ask_for_is_missing_only_where_one_does(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = capabilities._tried()
-    tried = {**tried, "controllers": {**tried["controllers"], "lp": False}}
+    assert isinstance(tried, Tried)
+    tried = replace(tried, controllers={**tried.controllers, "lp": False})
     monkeypatch.setattr(capabilities, "_tried", lambda: tried)
     assert _status(["doctor", str(study)]) == 0
     assert "limited congestion control lp" in capsys.readouterr().out
@@ -94,7 +98,7 @@ def test_a_controller_that_few_ask_for_is_missing_only_where_one_does(
     ("found", "name", "said", "remedy"),
     [
         (
-            {"failed": "it took more than 20 s"},
+            Failed("it took more than 20 s"),
             "namespaces",
             "a trial failed: it took more than 20 s",
             "python -m flashcrowd.emulation.trial",
@@ -104,7 +108,7 @@ def test_a_controller_that_few_ask_for_is_missing_only_where_one_does(
     ],
 )
 def test_whatever_is_missing_has_a_remedy(
-    found: dict[str, str],
+    found: Failed | dict[str, str],
     name: str,
     said: str,
     remedy: str,
@@ -112,7 +116,9 @@ def test_whatever_is_missing_has_a_remedy(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tried = {**capabilities._tried(), **found}
+    tried = capabilities._tried()
+    assert isinstance(tried, Tried)
+    tried = found if isinstance(found, Failed) else replace(tried, **found)
     monkeypatch.setattr(capabilities, "_tried", lambda: tried)
     (missing,) = [it for it in capabilities.capabilities() if it.state == "missing"]
     assert missing.name == name
@@ -149,7 +155,7 @@ def test_a_trial_that_fails_says_why(
     monkeypatch.setattr(capabilities.sys, "executable", str(python))
     if "sleep" in code:
         monkeypatch.setattr(capabilities, "_TRIAL_S", 0.2)
-    assert capabilities._tried.__wrapped__() == {"failed": said}
+    assert capabilities._tried.__wrapped__() == Failed(said)
 
 
 @pytest.mark.usefixtures("closed_tun")

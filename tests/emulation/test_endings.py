@@ -13,6 +13,7 @@ import pytest
 from tests.clients.testbed import needs
 from tests.emulation import forgiving_lab
 
+from flashcrowd.base.messages import Order
 from flashcrowd.emulation import launch
 from flashcrowd.engines.registry import engine
 from flashcrowd.study import Study
@@ -116,9 +117,9 @@ def endings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Endings:
             return launch.in_lab(plan, seed, launch.LabHandle())["run"][0]
         with monkeypatch.context() as patched:
             patched.setenv(forgiving_lab.LOOPBACK, "1")
-            asked = {"plan": plan, "seed": seed}
+            asked = Order(plan, seed)
             answer = launch.in_process(forgiving_lab.__name__, asked, launch.LabHandle())
-        return answer["tables"]["run"][0]
+        return answer.tables["run"][0]
 
     def found(study: str, *others: str) -> list[tuple[str, str, float]]:
         path = tmp_path / "study.toml"

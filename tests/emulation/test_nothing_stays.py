@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -35,10 +33,10 @@ from tests.emulation.left_behind import (
 from tests.emulation.on_the_wire import OfTheLab
 
 import flashcrowd
+from flashcrowd.base.messages import Order, encoded
 from flashcrowd.drawing.blocks import Text
 from flashcrowd.emulation import launch, stack
 from flashcrowd.emulation.launch import LabHandle
-from flashcrowd.emulation.messages import Said
 from flashcrowd.engines import emulation
 from flashcrowd.report import emulated
 from flashcrowd.store import open as open_results
@@ -131,12 +129,12 @@ def test_nothing_is_left_after_an_exception_in_the_engine(
     begun: list[int] = []
     attend = launch._attend
 
-    def look(process: Any, asked: Mapping[str, Any], handle: LabHandle) -> Said:
-        if asked["probe"]:
+    def look(process: Any, asked: Order, handle: LabHandle) -> Any:
+        if asked.probe:
             return attend(process, asked, handle)
-        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.write(encoded(asked))
         process.stdin.flush()
-        assert b"progress" in process.stdout.readline()
+        assert b"Progress" in process.stdout.readline()
         begun.extend(labs(os.getpid()))
         raise RuntimeError("a mistake in the engine")
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from tests.clients import testbed
 
-from flashcrowd.emulation.standing import Judge, Standing
+from flashcrowd.base.messages import decoded, encoded
+from flashcrowd.emulation.messages import Standing
+from flashcrowd.emulation.standing import Judge
 
 
 def plan(**more: Any) -> Any:
@@ -37,7 +39,7 @@ def standing(t_s: float, held: Any = "Unknown", **swarm: Any) -> Standing:
         **swarm,
     }
     part = json.dumps({"standing": known, "held": held})
-    return Standing(t_s=t_s, part=t_s / 60, swarms={0: part})
+    return Standing(t_s=t_s, part=t_s / 60, swarms={"crowd": part})
 
 
 def bits(*of: int) -> dict[str, list[int]]:
@@ -49,8 +51,8 @@ def test_a_swarm_is_done_when_all_nodes_are() -> None:
     judge = Judge(plan(), 2)
     assert judge.hear(0, standing(1, completed=2)) is None, "the other has not spoken yet"
     assert judge.hear(1, standing(1, completed=1, waits=True)) is None
-    assert judge.missing(0) == {0: True}
-    assert judge.missing(1) == {0: False}
+    assert judge.missing(0) == {"crowd": True}
+    assert judge.missing(1) == {"crowd": False}
     assert judge.hear(1, standing(2, completed=2)) == ("completed", "")
 
 
@@ -112,7 +114,7 @@ def test_a_failure_names_its_node_and_a_stop_is_one() -> None:
 
 def test_what_is_told_is_heard() -> None:
     said = standing(1, bytes=3, waits=True)
-    assert Standing.heard(said.told()) == said
+    assert decoded(encoded(said), Standing) == said
 
 
 def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None:

@@ -1,28 +1,23 @@
 """The process of one run on the loopback: `python -m flashcrowd.content_server.loopback`.
 
-It reads an order, a line of JSON with `plan` and `seed`; makes the files and a content server on
-them, whose disk is the plan's, lets the plan's clients come, and writes what came of it as JSON, a
-line at a time: `progress`, and at last `tables` and `pace`, or `failed`. It ends when its standard
-input ends, or whoever started it.
+It reads an `Order`; makes the files and a content server on them, whose disk is the plan's, lets
+the plan's clients come, and says `Progress`, and at last `Tables` or `Failed`. It ends when its
+standard input ends, or whoever started it.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import os
-import select
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypedDict
 
 from flashcrowd import _core
 from flashcrowd.base.errors import why
-from flashcrowd.base.rows import Rows
+from flashcrowd.base.messages import Asker, Failed, Order, Tables
 from flashcrowd.content_server import undelivered
 from flashcrowd.content_server.crowd import Crowd, LinesPace
 from flashcrowd.content_server.ledger import Ledger
@@ -37,7 +32,6 @@ MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""
 MOST_STOLEN = 0.05
 """So is one during which others had more than this part of the processors."""
-_TELL_S = 0.2
 
 
 def main() -> int:
@@ -47,15 +41,13 @@ def main() -> int:
     with suppress(OSError):
         # Where it may; the server's threads inherit it. Beside other work lines would be read late.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    order = sys.stdin.buffer.readline()
-    if not order:
-        return 1
+    engine = Asker(Order)
+    asked = engine.asked()
     try:
-        asked = json.loads(order)
-        _say(run(asked["plan"], asked["seed"]))
+        engine.say(run(asked.plan, asked.seed, engine.progress))
         return 0
     except Exception as error:
-        _say({"failed": why(error)})
+        engine.say(Failed(why(error)))
         return 1
 
 
@@ -63,15 +55,8 @@ class Pace(LinesPace, Cost):
     """How well disk and lines were played, and what that cost."""
 
 
-class Answer(TypedDict):
-    """What one run gave."""
-
-    tables: Rows
-    pace: Pace
-
-
-def run(plan_json: str, seed: int) -> Answer:
-    """One run: `tables`, lists of rows by name, and its `pace`.
+def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
+    """One run; `tell` hears now and then how far it is, 0 to 1.
 
     Raises:
         OSError: what the system refused.
@@ -88,17 +73,6 @@ def run(plan_json: str, seed: int) -> Answer:
         server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
         ledger = Ledger(server, plan, index)
         crowd = Crowd(server, visits, contents, ledger)
-        said = time.monotonic()
-
-        def tell(progress: float) -> None:
-            nonlocal said
-            if time.monotonic() - said < _TELL_S:
-                return
-            said = time.monotonic()
-            _say({"progress": progress})
-            if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
-                os._exit(1)  # whoever asked for the run is gone
-
         try:
             return played(crowd, ledger, plan["stop"], tell)
         finally:
@@ -111,8 +85,8 @@ def played(
     ledger: Ledger,
     stop: Stop,
     tell: Callable[[float], None],
-) -> Answer:
-    """Let a crowd come and go: `tables`, lists of rows by name, and its `pace`.
+) -> Tables:
+    """Let a crowd come and go.
 
     Args:
         crowd: who comes, to a server that has begun.
@@ -154,7 +128,7 @@ def played(
         ],
         **ledger.tables(crowd.visitors),
     }
-    return {"tables": tables, "pace": pace}
+    return Tables(tables, pace)
 
 
 def violations(pace: Pace) -> list[str]:
@@ -165,11 +139,6 @@ def violations(pace: Pace) -> list[str]:
     if pace["stolen"] > MOST_STOLEN:
         wrong.append(f"others had {pace['stolen']:.1%} of the processors of this machine")
     return wrong
-
-
-def _say(message: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

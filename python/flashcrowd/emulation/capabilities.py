@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from flashcrowd import _core
 from flashcrowd.base.cores import cores
+from flashcrowd.base.messages import BadMessage, Failed, decoded
 from flashcrowd.clients import refusals
 from flashcrowd.emulation import budget, players, promptness, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS, SELDOM
+from flashcrowd.emulation.trial import Tried
 from flashcrowd.plan.parts import numbered, workloads
 from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
@@ -60,19 +61,19 @@ class Capability:
 
 
 @cache
-def _tried() -> dict[str, Any]:
+def _tried() -> Tried | Failed:
     names = sorted(set(CONTROLLERS.values()))
     command = [sys.executable, "-m", "flashcrowd.emulation.trial", *names]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=True)
-        return json.loads(done.stdout)
+        return decoded(done.stdout, Tried)
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
-        return {"failed": said[-1] if said else f"it ended with status {error.returncode}"}
+        return Failed(said[-1] if said else f"it ended with status {error.returncode}")
     except subprocess.TimeoutExpired:
-        return {"failed": f"it took more than {_TRIAL_S} s"}
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return {"failed": str(error)}
+        return Failed(f"it took more than {_TRIAL_S} s")
+    except (OSError, subprocess.SubprocessError, ValueError, BadMessage) as error:
+        return Failed(str(error))
 
 
 def capabilities() -> Iterator[Capability]:
@@ -82,37 +83,37 @@ def capabilities() -> Iterator[Capability]:
         return
     yield _kernel()
     tried = _tried()
-    if "failed" in tried:
+    if isinstance(tried, Failed):
         yield Capability(
             "namespaces",
             "missing",
-            f"a trial failed: {tried['failed']}",
+            f"a trial failed: {tried.why}",
             "ask again when this machine is less busy, or see what it says: "
             "python -m flashcrowd.emulation.trial",
         )
         return
     yield _namespaces(tried)
     yield _tun(tried)
-    if tried["network"] is not None:
+    if tried.network is not None:
         yield Capability(
             "network of one host",
             "missing",
-            tried["network"],
+            tried.network,
             "as root: modprobe -a tun veth; in a container, one that may write settings below "
             "/proc/sys/net: docker run --privileged",
         )
     yield _real_time(tried)
     yield _idle_polling()
-    for name, there in tried["controllers"].items():
+    for name, there in tried.controllers.items():
         remedy = "" if there else f"as root: modprobe tcp_{name}"
         state: State = "works" if there else "limited" if name in SELDOM else "missing"
         yield Capability(f"congestion control {name}", state, "kernel TCP", remedy)
-    hosts = tried["descriptors"] // _DESCRIPTORS_A_HOST
+    hosts = tried.descriptors // _DESCRIPTORS_A_HOST
     few = hosts < 1000
     yield Capability(
         "file descriptors",
         "limited" if few else "works",
-        f"{tried['descriptors']} for a process, enough for about {hosts} hosts, or for "
+        f"{tried.descriptors} for a process, enough for about {hosts} hosts, or for "
         f"{hosts * _DESCRIPTORS_A_HOST // (_DESCRIPTORS_A_HOST + _DESCRIPTORS_A_DOWNLOAD)} that "
         "download from a content server",
         _MORE_DESCRIPTORS if few else "",
@@ -139,7 +140,8 @@ def missing(plan: Plan) -> Iterator[str]:
         if found.name == "file descriptors":
             hosts, downloads = len(plan["network"]["hosts"]), _downloads(plan)
             taken = _DESCRIPTORS_A_HOST * hosts + _DESCRIPTORS_A_DOWNLOAD * downloads
-            if taken > _tried()["descriptors"]:
+            tried = _tried()
+            if isinstance(tried, Tried) and taken > tried.descriptors:
                 what = f"{hosts} hosts" + (f" and {downloads} downloads" if downloads else "")
                 yield f"network: {what}; {found.said}; {_MORE_DESCRIPTORS}"
         if found.name == "TUN device" and found.state != "works" and len(_mtus(plan)) > 1:
@@ -193,25 +195,25 @@ def _kernel() -> Capability:
     return Capability("kernel", "works", f"Linux {release}")
 
 
-def _namespaces(tried: Mapping[str, Any]) -> Capability:
-    if tried["namespaces"] is not None:
+def _namespaces(tried: Tried) -> Capability:
+    if tried.namespaces is not None:
         return Capability(
             "namespaces",
             "missing",
-            tried["namespaces"],
+            tried.namespaces,
             "run as root, or let users make namespaces (as root): "
             "sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 "
             "kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)",
         )
-    how = "in a user namespace of its own" if tried["own_user_namespace"] else "as root"
+    how = "in a user namespace of its own" if tried.own_user_namespace else "as root"
     return Capability("namespaces", "works", how)
 
 
-def _tun(tried: Mapping[str, Any]) -> Capability:
-    if tried["tun"] is not None:
+def _tun(tried: Tried) -> Capability:
+    if tried.tun is not None:
         there = os.path.exists("/dev/net/tun")
         remedy = "chmod 0666 /dev/net/tun" if there else "modprobe tun"
-        said = f"{tried['tun']}; hosts are attached by veth and a raw socket instead, with one MTU"
+        said = f"{tried.tun}; hosts are attached by veth and a raw socket instead, with one MTU"
         return Capability("TUN device", "limited", said, f"as root: {remedy}")
     return Capability("TUN device", "works", "/dev/net/tun, to which hosts are attached")
 
@@ -226,8 +228,8 @@ def _queues() -> Capability:
     return Capability("queue disciplines", "works", said)
 
 
-def _real_time(tried: Mapping[str, Any]) -> Capability:
-    if tried["real_time"]:
+def _real_time(tried: Tried) -> Capability:
+    if tried.real_time:
         return Capability("real-time priority", "works", "the emulator runs before all others")
     return Capability(
         "real-time priority",

@@ -6,21 +6,20 @@ The program divides the file by the rules of the simulation, and tells what each
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.messages import decoded, encoded
 from flashcrowd.clients import ClientFailed
 from flashcrowd.clients.process import Process
 from flashcrowd.content_server import begin
 from flashcrowd.emulation.app import Context, Ruled
-from flashcrowd.emulation.fetcher import Order
+from flashcrowd.emulation.fetcher import Brought, Ended, Fetch, Waiting
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
@@ -131,7 +130,7 @@ class Download:
         index: int,
         spec: DownloadWorkload,
         context: Context,
-        ended: Any,
+        ended: Callable[[], None],
     ) -> None:
         found = rules.download(index)
         assert found is not None
@@ -195,7 +194,7 @@ class Download:
         except OSError as error:
             raise ClientFailed(f"download {self._spec['name']}: {error}") from None
         deadline = time.monotonic() + READY_S
-        while not any("ready" in it for it in self._told()):
+        while not any(isinstance(it, Waiting) for it in self._told()):
             if self._program.status() is not None or time.monotonic() > deadline:
                 raise ClientFailed(self._dead(self._program))
             time.sleep(0.005)
@@ -204,15 +203,15 @@ class Download:
         """Say when to begin."""
         places = self._context.hosts.places
         ends = zip(self._servers, self._ports, strict=True)
-        order: Order = {
-            "begin_ns": table.begin_ns + round(self._start_s * 1e9),
-            "urls": [f"http://{places[host].address}:{port}/{_FILE}" for host, port in ends],
-            "path": str(self._folder / _FILE),
-            "connections": self._spec["connections"],
-            "range_bytes": self._spec["range_bytes"],
-            "least_split_bytes": self._spec["least_split_bytes"],
-        }
-        os.write(self._order, json.dumps(order).encode() + b"\n")
+        order = Fetch(
+            table.begin_ns + round(self._start_s * 1e9),
+            [f"http://{places[host].address}:{port}/{_FILE}" for host, port in ends],
+            str(self._folder / _FILE),
+            self._spec["connections"],
+            self._spec["range_bytes"],
+            self._spec["least_split_bytes"],
+        )
+        os.write(self._order, encoded(order))
         self._begin_ns = table.begin_ns
 
     def start(self, table: Timetable) -> None:
@@ -244,37 +243,35 @@ class Download:
         # Its end is seen before its last words are read.
         ended = program.status() is not None
         for said in self._told():
-            if "servers" in said:
-                self._observe(said["begin_ns"], said["servers"])
-            elif "ended_ns" in said:
-                self._whole = not said["error"]
+            if isinstance(said, Brought):
+                self._observe(said)
+            elif isinstance(said, Ended):
+                self._whole = not said.error
                 if self._whole:
                     self._end(self._last_s, "whole")
                 else:
-                    self._end((said["ended_ns"] - self._begin_ns) / 1e9, "lost")
+                    self._end((said.at_ns - self._begin_ns) / 1e9, "lost")
         if ended and not self._over:
             self.failure = self._dead(program)
             self._over = True
             self._ended()
 
-    def _observe(self, begin_ns: int, servers: list[dict[str, Any]]) -> None:
-        """What each server has brought."""
-        since_s = (begin_ns - self._begin_ns) / 1e9
-        for number, server in enumerate(servers):
-            asked, first, last = (
-                None if server[it] is None else since_s + server[it]
-                for it in ("asked_s", "first_byte_s", "last_byte_s")
-            )
-            self._rules.observe(
-                self._place,
-                number,
-                server["connections"],
-                server["lost"],
-                server["ranges"],
-                server["bytes"],
-                (asked, first, last),
-            )
-            self._last_s = max(self._last_s, last or 0.0)
+    def _observe(self, brought: Brought) -> None:
+        since_s = (brought.begin_ns - self._begin_ns) / 1e9
+        asked, first, last = (
+            None if it is None else since_s + it
+            for it in (brought.asked_s, brought.first_byte_s, brought.last_byte_s)
+        )
+        self._rules.observe(
+            self._place,
+            brought.server,
+            brought.connections,
+            brought.lost,
+            brought.ranges,
+            brought.bytes,
+            (asked, first, last),
+        )
+        self._last_s = max(self._last_s, last or 0.0)
 
     def _end(self, now_s: float, how: str) -> None:
         self._over = True
@@ -283,7 +280,7 @@ class Download:
             self._program.kill()
         self._ended()
 
-    def _told(self) -> Iterator[dict[str, Any]]:
+    def _told(self) -> Iterator[Waiting | Brought | Ended]:
         """What the program has written since the last time, but for what it says to people."""
         assert self._program is not None
         with self._program.log.open("rb") as log:
@@ -292,7 +289,7 @@ class Download:
         self._read += len(whole) + len(newline)
         for line in whole.split(b"\n"):
             if line.startswith(b"{"):
-                yield json.loads(line)
+                yield decoded(line, Waiting, Brought, Ended)
 
     def _dead(self, program: Process) -> str:
         last = "; ".join(program.last_lines()[-1:])

@@ -13,27 +13,49 @@ import selectors
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, cast
 
 from flashcrowd import _core
 from flashcrowd.base.errors import Cancelled, EngineError
+from flashcrowd.base.messages import (
+    BadMessage,
+    Channel,
+    Failed,
+    M,
+    Message,
+    Tables,
+    decoded,
+    encoded,
+)
 from flashcrowd.base.rows import Rows
 from flashcrowd.emulation import joined, self_test
 from flashcrowd.emulation.card import card, differing
 from flashcrowd.emulation.idle_poll import polling
 from flashcrowd.emulation.lab import MEET_S
-from flashcrowd.emulation.launch import LAB, LabHandle, end_of, last_lines, messages, started
+from flashcrowd.emulation.launch import LAB, LabHandle, end_of, last_lines, started
 from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
-from flashcrowd.emulation.messages import Order, Said
+from flashcrowd.emulation.messages import (
+    Begin,
+    Card,
+    End,
+    Missing,
+    Nodes,
+    Programs,
+    Ready,
+    ShareOrder,
+    Standing,
+    Tuned,
+)
 from flashcrowd.emulation.node_assignment import SILENCE_S
 from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
-from flashcrowd.emulation.standing import Judge, Standing
+from flashcrowd.emulation.standing import Judge
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.plan.parts import parse
 from flashcrowd.plan.types import Plan
+
+Said = Ready | Tuned | Standing | Tables | Failed
 
 LEAST_S = 0.001
 """A network is cut where packets have so much delay before them, at least."""
@@ -100,25 +122,22 @@ def in_labs(
         lab = stack.enter_context(started(LAB, errors))
         assert lab.stdin is not None
         assert lab.stdout is not None
-        ends = lab.stdin.fileno(), lab.stdout.fileno()
+        ends = lab.stdout.fileno(), lab.stdin.fileno()
         nodes = [_Node("this machine", *ends, own.pop(), lambda: f"{_LAB} {end_of(lab)}")]
         for member, other in zip(members, others, strict=True):
             ends = other.fileno(), other.fileno()
             nodes.append(_Node(member, *ends, other.getpeername()[0], lambda: _LOST))
         for number, node in enumerate(nodes):
-            order: Order = {
-                "plan": json.dumps(plan),
-                "seed": seed,
-                "probe": probe,
-                "folder": None if number else str(folder),
-                "attachment": None,
-                "share": {
-                    "division": division,
-                    "run": run,
-                    "node": number,
-                    "address": node.address,
-                },
-            }
+            order = ShareOrder(
+                json.dumps(plan),
+                seed,
+                probe,
+                folder=None if number else str(folder),
+                division=division,
+                run=run,
+                node=number,
+                address=node.address,
+            )
             node.say(order)
         played = self_test.probe_plan(plan, json.loads(division)["hosts"]) if probe else plan
         ensemble = _Ensemble(nodes, handle, Judge(played, len(nodes)), probe)
@@ -164,74 +183,71 @@ def _connected(member: str, programs: Set[str]) -> Iterator[socket.socket]:
         raise EngineError(f"node {error}") from None
     try:
         with socket.create_connection(address, _CONNECT_S) as connection:
-            connection.sendall(f"{secret}\n{json.dumps(sorted(programs))}\n".encode())
+            connection.sendall(f"{secret}\n".encode() + encoded(Programs(sorted(programs))))
             connection.settimeout(_CARD_S)
-            said = json.loads(line(connection))
-            if "failed" in said:
-                raise EngineError(f"node {member}: {said['failed']}; see {SECRET}")
-            if wrong := differing(card(programs), said):
+            said = decoded(line(connection), Card, Failed)
+            if isinstance(said, Failed):
+                raise EngineError(f"node {member}: {said.why}; see {SECRET}")
+            if wrong := differing(card(programs), said.versions):
                 raise EngineError(
                     f"node {member} is not the same as this machine ({wrong}): install the same, "
                     "as results of different ones are not mixed"
                 )
             connection.settimeout(None)
             yield connection
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, BadMessage) as error:
         raise EngineError(
             f"node {member} does not answer ({error}): run `python -m flashcrowd.emulation.member "
             "ADDRESS:PORT` there"
         ) from None
 
 
-class _Node:
+class _Node(Channel[Said]):
     """A lab, here or elsewhere."""
 
     def __init__(
-        self, name: str, to: int, back: int, address: str, gone: Callable[[], str]
+        self, name: str, back: int, to: int, address: str, gone: Callable[[], str]
     ) -> None:
+        super().__init__(back, to, Ready, Tuned, Standing, Tables, Failed)
         self.name, self.address = name, address
         self._gone = gone
         self.heard = time.monotonic()
         self.done = False
         """Whether it has given its tables, after which it ends."""
-        self._to, self._back = to, back
-        self._rest = b""
 
-    def fileno(self) -> int:
-        return self._back
-
-    def say(self, message: Mapping[str, Any]) -> None:
+    def say(self, message: Message) -> None:
         """Say something.
 
         Raises:
             EngineError: it is gone.
         """
-        data = json.dumps(message).encode() + b"\n"
-        try:
-            while data:
-                data = data[os.write(self._to, data) :]
-        except OSError as error:
-            raise EngineError(f"{self.name}: {self._why(error)}") from None
+        with self._here():
+            super().say(message)
 
-    def hear(self) -> list[Said]:
+    def hear(self, longest_s: float = 0.0) -> list[Said]:
         """What it has said.
 
         Raises:
-            EngineError: it is gone.
+            EngineError: it is gone, or has failed.
         """
-        try:
-            data = os.read(self._back, 1 << 20)
-        except OSError as error:
-            raise EngineError(f"{self.name}: {self._why(error)}") from None
-        if not data:
-            raise EngineError(f"{self.name}: {self._gone()}")
+        with self._here():
+            found = super().hear(longest_s)
         self.heard = time.monotonic()
-        found, self._rest = messages(self._rest + data)
+        for said in found:
+            if isinstance(said, Failed):
+                raise EngineError(f"{self.name}: {said.why.strip()}")
         return found
 
-    def _why(self, error: OSError) -> str:
-        """What became of it: one that was reset, with something unread there, has ended, too."""
-        return self._gone() if isinstance(error, ConnectionError) else str(error.strerror)
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """One that was reset, with something unread there, has ended, too."""
+        try:
+            yield
+        except (EOFError, ConnectionError):
+            raise EngineError(f"{self.name}: {self._gone()}") from None
+        except (OSError, BadMessage) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise EngineError(f"{self.name}: {why}") from None
 
 
 class _Ensemble:
@@ -250,14 +266,15 @@ class _Ensemble:
         Raises:
             EngineError: one is too far away for how the network is cut.
         """
-        ports = self._answers("ready")
         where = [
-            f"[{node.address}]:{port}" if ":" in node.address else f"{node.address}:{port}"
-            for node, port in zip(self._nodes, ports, strict=True)
+            f"[{node.address}]:{ready.port}"
+            if ":" in node.address
+            else f"{node.address}:{ready.port}"
+            for node, ready in zip(self._nodes, self._answers(Ready), strict=True)
         ]
         for node in self._nodes:
-            node.say({"nodes": where})
-        tuned = [(0, 0, 0), *self._answers("tuned")[1:]]
+            node.say(Nodes(where))
+        tuned = [(0, 0, 0), *(it.clock for it in self._answers(Tuned)[1:])]
         for node, found in zip(self._nodes, tuned, strict=True):
             if found is None:
                 raise EngineError(
@@ -275,7 +292,7 @@ class _Ensemble:
             )
         self._begin_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         for node, (offset_ns, _, _) in zip(self._nodes, tuned, strict=True):
-            node.say({"begin_ns": self._begin_ns - offset_ns})
+            node.say(Begin(self._begin_ns - offset_ns))
 
     def play(self) -> list[Rows]:
         """Attend to the run until it is over; the tables of each node."""
@@ -286,17 +303,16 @@ class _Ensemble:
         tables: dict[int, Rows] = {}
         while len(tables) < len(self._nodes):
             for number, said in self._messages():
-                if "tables" in said:
-                    tables[number] = said["tables"]
+                if isinstance(said, Tables):
+                    tables[number] = said.tables
                     self._nodes[number].done = True
-                elif "standing" in said:
-                    over = judge.hear(number, Standing.heard(said["standing"]))
+                elif isinstance(said, Standing):
+                    over = judge.hear(number, said)
                     if over is not None and not ended:
                         ended = True
                         now_s = (time.monotonic_ns() - self._begin_ns) / 1e9
-                        end = {"at_s": now_s + END_S, "outcome": over[0], "reason": over[1]}
                         for node in self._nodes:
-                            node.say({"end": end})
+                            node.say(End(now_s + END_S, *over))
             if not self._probe:
                 self._handle.progress = max(self._handle.progress, judge.part)
             now = time.monotonic()
@@ -307,17 +323,17 @@ class _Ensemble:
             if not ended and now - beat >= _BEAT_S:
                 beat = now
                 for number, node in enumerate(self._nodes):
-                    node.say({"missing": judge.missing(number)})
+                    node.say(Missing(judge.missing(number)))
         return [tables[number] for number in range(len(self._nodes))]
 
-    def _answers(self, key: Literal["ready", "tuned"]) -> list[Any]:
+    def _answers(self, kind: type[M]) -> list[M]:
         """What all say about something, by node."""
-        found: dict[int, Any] = {}
+        found: dict[int, M] = {}
         end = time.monotonic() + MEET_S
         while len(found) < len(self._nodes):
             for number, said in self._messages():
-                if key in said:
-                    found[number] = cast("Mapping[str, Any]", said)[key]
+                if isinstance(said, kind):
+                    found[number] = said
             if time.monotonic() > end:
                 late = [it.name for number, it in enumerate(self._nodes) if number not in found]
                 raise EngineError(f"{late[0]}: not ready within {MEET_S:g} s")
@@ -334,6 +350,4 @@ class _Ensemble:
             ready = [key.data for key, _ in selector.select(_LOOK_S)]
         for number in ready:
             for said in self._nodes[number].hear():
-                if "failed" in said:
-                    raise EngineError(f"{self._nodes[number].name}: {said['failed'].strip()}")
                 yield number, said

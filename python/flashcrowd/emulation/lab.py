@@ -1,12 +1,9 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
-It reads an order: a line of JSON with `plan`, `seed`, a `folder` for what programs write, whether
-to `probe` the network only, the `attachment` of hosts, `tun`, `veth` or null for what this machine
-allows, and if need be the `processor` of the emulator, while hosts receive on others. A `share`
-asks for one node's part of a run, see `NodeAssignment`; its `folder` may be an argument. It
-makes the network in namespaces of its own, carries the run out, and writes its results as JSON, a
-line at a time: `progress`, or of a share its `standing`, and at last `tables` or `failed`. It ends
-when its standard input ends, or whoever started it.
+It reads a `LabOrder`, or for one node's part of a run a `ShareOrder`, whose folder may be an
+argument. It makes the network in namespaces of its own, carries the run out, and says `Progress`,
+or of a share its `Standing`, and at last `Tables` or `Failed`. It ends when its standard input
+ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -18,7 +15,6 @@ import gc
 import json
 import os
 import resource
-import select
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,12 +23,13 @@ from pathlib import Path
 from flashcrowd import _core
 from flashcrowd.base import signals
 from flashcrowd.base.errors import why
+from flashcrowd.base.messages import Asker, Failed, Tables
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS, LABS
-from flashcrowd.emulation.messages import Order, Report, Said
+from flashcrowd.emulation.messages import Begin, LabOrder, Nodes, Ready, Report, ShareOrder, Tuned
 from flashcrowd.emulation.node_assignment import Conductor, NodeAssignment
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
@@ -48,33 +45,31 @@ MEET_S = 300.0
 """So long other nodes have to prepare their clients."""
 TUNE_S = 0.5
 """Clocks are compared for so long before a run begins on several nodes."""
-_TELL_S = 0.2
 
 
 def main() -> int:
     """Carry out one run."""
     with suppress(OSError):
         _core.die_with_parent()
-    order = sys.stdin.buffer.readline()
-    if not order:
-        return 1
-    asked: Order = json.loads(order)
+    engine = Asker(LabOrder, ShareOrder)
+    asked = engine.asked()
     try:
-        share = NodeAssignment.of(asked["share"]) if "share" in asked else None
+        share = NodeAssignment.of(asked) if isinstance(asked, ShareOrder) else None
     except OSError as error:
-        address = asked["share"]["address"] if "share" in asked else ""
-        _say({"failed": f"no socket at {address}: {error.strerror or error}"})
+        address = asked.address if isinstance(asked, ShareOrder) else ""
+        engine.say(Failed(f"no socket at {address}: {error.strerror or error}"))
         return 1
     try:
         isolate()
         child = os.fork()
     except OSError as error:
-        _say({"failed": f"no namespaces: {error.strerror or error}; see `flashcrowd doctor`"})
+        words = f"no namespaces: {error.strerror or error}; see `flashcrowd doctor`"
+        engine.say(Failed(words))
         return 1
     if child:
         _, status = os.waitpid(child, 0)
         return signals.end_by(os.waitstatus_to_exitcode(status))
-    os._exit(_first(asked, share))
+    os._exit(_first(engine, asked, share))
 
 
 def isolate() -> None:
@@ -91,45 +86,23 @@ def isolate() -> None:
         _core.set_apart()
 
 
-def _first(asked: Order, share: NodeAssignment | None) -> int:
+def _first(engine: Asker, asked: LabOrder, share: NodeAssignment | None) -> int:
     """The first process of the namespace: all others end with it."""
     try:
         _core.die_with_parent()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        plan = with_tracker_host(parse(asked["plan"]))
-        work = probe if asked["probe"] else run
-        folder = Path(asked["folder"] or sys.argv[1])
-        way = Attachment(asked["attachment"], asked.get("processor"))
-        _say({"tables": work(plan, asked["seed"], folder, way, share)})
+        plan = with_tracker_host(parse(asked.plan))
+        work = probe if asked.probe else run
+        folder = Path(asked.folder or sys.argv[1])
+        engine.say(Tables(work(plan, asked, folder, share)))
         return 0
     except Exception as error:
-        _say({"failed": why(error)})
+        engine.say(Failed(why(error)))
         return 1
-    finally:
-        sys.stdout.flush()
 
 
-@dataclass(frozen=True)
-class Attachment:
-    """How packets go between hosts and the emulator.
-
-    Attributes:
-        attachment: how hosts are attached, `tun` or `veth`; None for what this machine allows.
-        processor: the number of that on which the emulator stays, while hosts receive on others.
-    """
-
-    attachment: str | None = None
-    processor: int | None = None
-
-
-def run(
-    plan: Plan,
-    seed: int,
-    folder: Path,
-    way: Attachment,
-    share: NodeAssignment | None = None,
-) -> Rows:
+def run(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Rows:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
     Beside tables there are rows of `LABS`, and of `PACES` if there are content servers.
@@ -137,7 +110,7 @@ def run(
     Raises:
         OSError: what the kernel refused.
     """
-    played = perform(plan, seed, folder, way, share)
+    played = perform(plan, asked, folder, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
     if outcome != "failed":
@@ -172,13 +145,7 @@ def run(
     return tables
 
 
-def probe(
-    plan: Plan,
-    seed: int,
-    folder: Path,
-    way: Attachment,
-    share: NodeAssignment | None = None,
-) -> Rows:
+def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Rows:
     """What the self-test finds on a plan's network, as the table `probes`.
 
     Rows of `late` say what of its own punctuality it missed, and how long it stalled.
@@ -188,14 +155,14 @@ def probe(
     """
     nodes = json.loads(share.division)["hosts"] if share else None
     probes = self_test.probe_plan(plan, nodes)
-    played = perform(probes, seed, folder, way, share)
+    played = perform(probes, asked, folder, share)
     found = played.stage.pings.echoes
     # What is so of the whole network one node says.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     missed = late(plan, played.report, played.stage.tables(played.end_s))
     missed += self_test.stalls(played.report["seconds"])
     return {
-        "probes": self_test.judged(json.dumps(probes), seed, found) + more,
+        "probes": self_test.judged(json.dumps(probes), asked.seed, found) + more,
         "late": [{"reason": reason} for reason in missed],
     }
 
@@ -219,13 +186,7 @@ class Played:
     report: Report
 
 
-def perform(
-    plan: Plan,
-    seed: int,
-    folder: Path,
-    way: Attachment = Attachment(),
-    share: NodeAssignment | None = None,
-) -> Played:
+def perform(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Played:
     """Let a run happen.
 
     Raises:
@@ -235,10 +196,10 @@ def perform(
     part = (share.division, share.node) if share else None
     hosts_json = settings(plan, addresses)
     parsed = _core.Plan(json.dumps(plan))
-    lab = _core.Lab(parsed, seed, hosts_json, way.attachment, part, way.processor)
+    lab = _core.Lab(parsed, asked.seed, hosts_json, asked.attachment, part, asked.processor)
     hosts = Hosts(plan, addresses, lab.namespaces(), share.hosts if share else None)
     conductor = Conductor()
-    stage = Stage(plan, parsed, seed, hosts, folder)
+    stage = Stage(plan, parsed, asked.seed, hosts, folder)
     try:
         stage.prepare()
         gc.freeze()
@@ -246,20 +207,10 @@ def perform(
         begin_ns = _met(lab, share, conductor) if share else lab.start(LEAD_S)
         table = Timetable(begin_ns)
         stage.open(table)
-        said = 0.0
-
-        def tell(progress: float) -> None:
-            nonlocal said
-            if table.now() - said >= _TELL_S:
-                said = table.now()
-                _say({"progress": progress})
-                if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
-                    os._exit(1)  # whoever asked for the run is gone
-
         if share:
             outcome, reason = stage.play_share(table, conductor, lab.has_ended)
         else:
-            outcome, reason = stage.play(table, tell, lab.has_ended)
+            outcome, reason = stage.play(table, conductor.progress, lab.has_ended)
         end_s = table.now()
         # What programs still say as they close is no part of the run: nothing carries it any more.
         stage.cut_off(end_s)
@@ -281,11 +232,11 @@ def _met(lab: _core.Lab, share: NodeAssignment, conductor: Conductor) -> int:
         OSError: a node did not answer.
     """
     port = share.socket.getsockname()[1]
-    nodes = conductor.ask({"ready": port}, MEET_S)["nodes"]
-    lab.join(share.socket.fileno(), share.run, nodes)
-    said = conductor.ask({"tuned": lab.tune(TUNE_S)}, MEET_S)
-    lab.start_at(said["begin_ns"])
-    return said["begin_ns"]
+    nodes = conductor.ask(Ready(port), Nodes, MEET_S)
+    lab.join(share.socket.fileno(), share.run, nodes.addresses)
+    begin = conductor.ask(Tuned(lab.tune(TUNE_S)), Begin, MEET_S)
+    lab.start_at(begin.at_ns)
+    return begin.at_ns
 
 
 def punctuality(report: Report) -> list[Row]:
@@ -312,11 +263,6 @@ def least_rtt_s(plan: Plan, tables: Rows) -> float:
     pings = [row["rtt_s"] for row in tables["pings"] if row["rtt_s"] is not None]
     flows = [row["min_rtt_s"] for row in tables["transfers"] if row["min_rtt_s"] is not None]
     return min([*pings, *flows, *self_test.crowd_rtts_s(plan)], default=0.0)
-
-
-def _say(message: Said) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

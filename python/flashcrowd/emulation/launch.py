@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import selectors
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from typing import IO, Any, Literal
+from collections.abc import Iterator
+from typing import IO, Any
 
 from flashcrowd.base.errors import Cancelled, EngineError, shown_line
+from flashcrowd.base.messages import Channel, Failed, Order, Progress, Tables
 from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation import taps
 from flashcrowd.emulation.idle_poll import polling
-from flashcrowd.emulation.messages import Answer, Order, Said
+from flashcrowd.emulation.messages import Attachment, LabOrder
 from flashcrowd.emulation.scratch import scratch
 
 LAB = "flashcrowd.emulation.lab"
@@ -54,7 +52,7 @@ def in_lab(
     seed: int,
     handle: LabHandle,
     probe: bool = False,
-    attachment: Literal["tun", "veth"] | None = None,
+    attachment: Attachment | None = None,
     processor: int | None = None,
 ) -> dict[str, Any]:
     """One run's tables, from a process of its own: lists of rows, but of `taps` Arrow's.
@@ -73,24 +71,24 @@ def in_lab(
         EngineError: the run failed; the message says why, in the lab's words.
     """
     with scratch() as folder, polling():
-        asked: Order = {
-            "plan": plan_json,
-            "seed": seed,
-            "probe": probe,
-            "folder": str(folder),
-            "attachment": attachment,
-            "processor": processor,
-        }
-        return {**in_process(LAB, asked, handle)["tables"], **taps.kept(folder)}
+        asked = LabOrder(
+            plan_json,
+            seed,
+            probe,
+            folder=str(folder),
+            attachment=attachment,
+            processor=processor,
+        )
+        return {**in_process(LAB, asked, handle).tables, **taps.kept(folder)}
 
 
-def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> Answer:
-    """What a process of its own answers at last, which has `tables`.
+def in_process(module: str, asked: Order, handle: LabHandle) -> Tables:
+    """What a process of its own answers at last.
 
     Args:
-        module: of the package; it reads a line of JSON, and writes such lines: `progress`, and at
-            last the answer, or `failed`.
-        asked: what it reads.
+        module: of the package; it reads the order, and says `Progress` and at last `Tables` or
+            `Failed`.
+        asked: what it is to do.
         handle: watches and cancels it.
 
     Raises:
@@ -98,12 +96,12 @@ def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> Answ
         EngineError: it failed; the message says why, in its words.
     """
     with tempfile.TemporaryFile() as errors, started(module, errors) as process:
-        said = _attend(process, asked, handle)
-        if "tables" in said:
+        last = _attend(process, asked, handle)
+        if isinstance(last, Tables):
             process.kill()  # it has said all
-            return {"tables": said["tables"], "pace": said.get("pace", {})}
+            return last
         ended = end_of(process)
-        why = said.get("failed") or f"the process of the run ({module}) {ended}"
+        why = last.why if last else f"the process of the run ({module}) {ended}"
         raise EngineError("\n  ".join([why.strip(), *last_lines(errors)]))
 
 
@@ -133,21 +131,6 @@ def end_of(process: subprocess.Popen[bytes]) -> str:
         return "closed its output, did not end, and was killed"
 
 
-def messages(data: bytes) -> tuple[list[Said], bytes]:
-    """The messages of a lab in what it has written, and the rest behind the last of them.
-
-    What a library prints there, or a process leaves that dies in the middle of a line, is none.
-    """
-    *lines, rest = data.split(b"\n")
-    found = []
-    for line in lines:
-        with contextlib.suppress(ValueError):
-            said = json.loads(line)
-            if isinstance(said, dict):
-                found.append(said)
-    return found, rest
-
-
 def last_lines(errors: IO[bytes]) -> list[str]:
     """What a process said last of errors."""
     errors.seek(0)
@@ -155,26 +138,27 @@ def last_lines(errors: IO[bytes]) -> list[str]:
     return [shown_line(line) for line in said[-_LAST_LINES:]] if said != [""] else []
 
 
-def _attend(process: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle) -> Said:
-    """What the process says at last."""
+def _attend(
+    process: subprocess.Popen[bytes], asked: Order, handle: LabHandle
+) -> Tables | Failed | None:
+    """What the process says at last; None if it ends before that."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(asked).encode() + b"\n")
-        process.stdin.flush()
-    last: Said = {}
-    rest = b""
-    with selectors.DefaultSelector() as selector, process.stdin, process.stdout:
-        selector.register(process.stdout, selectors.EVENT_READ)
+    last = None
+    with process.stdin, process.stdout:
+        ends = process.stdout.fileno(), process.stdin.fileno()
+        channel = Channel(*ends, Progress, Tables, Failed)
+        with contextlib.suppress(BrokenPipeError):
+            channel.say(asked)
         while True:
             if handle.cancelled:
                 raise Cancelled
-            if not selector.select(_LOOK_S):
-                continue
-            data = os.read(process.stdout.fileno(), 1 << 20)
-            if not data:
+            try:
+                found = channel.hear(_LOOK_S)
+            except EOFError:
                 return last
-            found, rest = messages(rest + data)
-            for last in found:
-                if not asked.get("probe"):
-                    handle.progress = last.get("progress", handle.progress)
+            for said in found:
+                if not isinstance(said, Progress):
+                    last = said
+                elif not asked.probe:
+                    handle.progress = said.part

@@ -1,14 +1,13 @@
 """A node that plays its share of runs: `python -m flashcrowd.emulation.member ADDRESS:PORT`.
 
 Who connects says the secret that both have in the variable `FLASHCROWD_SECRET` and, in a second
-line, which programs its study asks for (JSON); it is told what this node is, their versions as
-well. The connection is then the standard input and output of a lab, which ends with it.
+line, which programs its study asks for; it is told what this node is, their versions as well. The
+connection is then the standard input and output of a lab, which ends with it.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import socket
 import subprocess
@@ -18,9 +17,11 @@ import time
 from contextlib import suppress
 
 from flashcrowd.base.endpoint import port_number
+from flashcrowd.base.messages import BadMessage, Failed, decoded, encoded
 from flashcrowd.base.signals import how_it_ended
 from flashcrowd.emulation.card import card
 from flashcrowd.emulation.idle_poll import polling
+from flashcrowd.emulation.messages import Card, Programs
 from flashcrowd.emulation.scratch import scratch
 
 SECRET = "FLASHCROWD_SECRET"
@@ -99,13 +100,13 @@ def _serve(connection: socket.socket, secret: str) -> None:
         connection.settimeout(_GREETING_S)
         said, names = line(connection), line(connection)
         if not hmac.compare_digest(said, secret.encode()):
-            connection.sendall(json.dumps({"failed": "the secret is another one"}).encode() + b"\n")
+            connection.sendall(encoded(Failed("the secret is another one")))
             return
         try:
-            programs = [str(name) for name in json.loads(names)]
-        except (ValueError, TypeError):
+            programs = decoded(names, Programs).names
+        except (BadMessage, ValueError):
             programs = []  # it is of another version, and will see that from the card
-        connection.sendall(json.dumps(card(programs)).encode() + b"\n")
+        connection.sendall(encoded(Card(card(programs))))
         connection.settimeout(None)
         if not connection.recv(1, socket.MSG_PEEK):
             return  # it wanted to know what this node is, and no more
@@ -121,7 +122,7 @@ def _serve(connection: socket.socket, secret: str) -> None:
             if status:
                 # Whatever it said itself comes first; half a line may stand there.
                 words = f"the process of the run {how_it_ended(status)}"
-                connection.sendall(b"\n" + json.dumps({"failed": words}).encode() + b"\n")
+                connection.sendall(b"\n" + encoded(Failed(words)))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,38 @@
-"""What a lab is told and tells, as JSON, a line at a time; `lab.py` says when."""
+"""What labs, their engine and members tell each other; `lab.py` says when.
+
+Beside these there are those of `base.messages`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict
 
-from flashcrowd.base.rows import Row, Rows
+from flashcrowd.base.messages import Message, Order
+from flashcrowd.base.rows import Row
+
+Attachment = Literal["tun", "veth"]
 
 
-class Share(TypedDict):
-    """One node's part of a run, see `NodeAssignment`."""
+@dataclass(frozen=True, kw_only=True)
+class LabOrder(Order):
+    """What a lab is to do.
+
+    Attributes:
+        folder: for what programs write; None for the lab's argument.
+        attachment: how hosts are attached; None for what this machine allows.
+        processor: the number of that on which the emulator stays, while hosts receive on others.
+    """
+
+    folder: str | None
+    attachment: Attachment | None = None
+    processor: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareOrder(LabOrder):
+    """The same for one node's part of a run, see `NodeAssignment`."""
 
     division: str
     run: int
@@ -16,35 +40,85 @@ class Share(TypedDict):
     address: str
 
 
-class Order(TypedDict):
-    """What a lab is to do, see `lab.py`."""
+@dataclass(frozen=True)
+class Ready(Message):
+    """A lab waits for other nodes: the port of its datagrams."""
 
-    plan: str
-    seed: int
-    probe: bool
-    folder: str | None
-    attachment: Literal["tun", "veth"] | None
-    processor: NotRequired[int | None]
-    share: NotRequired[Share]
+    port: int
 
 
-class Said(TypedDict, total=False):
-    """What the process of a run says: one of these, but for `tables` and `pace`."""
+@dataclass(frozen=True)
+class Nodes(Message):
+    """Where the datagrams of all nodes arrive, in their order."""
 
-    progress: float
-    standing: dict[str, Any]
-    ready: int
-    tuned: tuple[int, int, int] | None
-    tables: Rows
-    pace: Row
-    failed: str
+    addresses: list[str]
 
 
-class Answer(TypedDict):
-    """What the process of a run says at last: its tables, and its pace where a server was alone."""
+@dataclass(frozen=True)
+class Tuned(Message):
+    """What `_core.Lab.tune` found."""
 
-    tables: Rows
-    pace: Row
+    clock: Sequence[int] | None
+
+
+@dataclass(frozen=True)
+class Begin(Message):
+    """When a run begins, on the clock of the node that hears it."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class Standing(Message):
+    """What one node knows of a run.
+
+    Attributes:
+        t_s: seconds of the run.
+        failure: why it cannot go on; empty while it can.
+        finite: flows that can end.
+        ended: those that have.
+        unfinished: flows with a size that have not, in words.
+        part: how far it is, 0 to 1.
+        swarms: how far its part of each is, by name, for `_core.SwarmWatch`.
+    """
+
+    t_s: float = 0.0
+    failure: str = ""
+    finite: int = 0
+    ended: int = 0
+    unfinished: list[str] = field(default_factory=list)
+    part: float = 0.0
+    swarms: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Missing(Message):
+    """In which swarms, by name, somebody lacks something whom another node plays."""
+
+    swarms: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class End(Message):
+    """When a run ends, in its own seconds, how, and why."""
+
+    at_s: float
+    outcome: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Programs(Message):
+    """The programs, by name, whose versions a member is to tell."""
+
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class Card(Message):
+    """What a node is, see `card.py`."""
+
+    versions: Mapping[str, str]
 
 
 class Totals(TypedDict):
@@ -70,7 +144,7 @@ class Carried(TypedDict):
 class Report(TypedDict):
     """What the network of a run did: `LabReport` of the emulator."""
 
-    attachment: Literal["tun", "veth"]
+    attachment: Attachment
     totals: Totals
     links: list[Row]
     series: list[Row]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from flashcrowd.emulation.messages import Share
-from flashcrowd.emulation.standing import Standing
+from flashcrowd.base.messages import Asker, M, Message
+from flashcrowd.emulation.messages import Begin, End, Missing, Nodes, ShareOrder, Standing
 
 SILENCE_S = 10.0
 """Who says nothing for so long is lost."""
@@ -43,30 +40,20 @@ class NodeAssignment:
         return [host for host, node in enumerate(nodes) if node == self.node]
 
     @classmethod
-    def of(cls, asked: Share) -> NodeAssignment:
+    def of(cls, asked: ShareOrder) -> NodeAssignment:
         """The share that an order asks for, with a socket at its address.
 
         Raises:
             OSError: there can be none.
         """
-        address = asked["address"]
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        family = socket.AF_INET6 if ":" in asked.address else socket.AF_INET
         made = socket.socket(family, socket.SOCK_DGRAM)
-        made.bind((address, 0))
-        return cls(asked["node"], asked["division"], asked["run"], made)
+        made.bind((asked.address, 0))
+        return cls(asked.node, asked.division, asked.run, made)
 
 
-@dataclass(frozen=True)
-class End:
-    """When a run ends, in its own seconds, how, and why."""
-
-    at_s: float
-    outcome: str
-    reason: str
-
-
-class Conductor:
-    """Who sees all nodes, by this process's standard input and output.
+class Conductor(Asker[Nodes | Begin | Missing | End]):
+    """Who sees all nodes.
 
     Attributes:
         end: when the run ends, once that is known.
@@ -74,19 +61,20 @@ class Conductor:
     """
 
     def __init__(self) -> None:
+        super().__init__(Nodes, Begin, Missing, End)
         self.end: End | None = None
-        self.missing: dict[int, bool] = {}
-        self._rest = b""
-        self._heard = time.monotonic()
-        self._told = float("-inf")
+        self.missing: Mapping[str, bool] = {}
+        self._heard_s = time.monotonic()
+        self._told_s = float("-inf")
 
-    def say(self, message: Mapping[str, Any]) -> None:
-        """Say something."""
-        data = json.dumps(message).encode() + b"\n"
-        while data:
-            data = data[os.write(1, data) :]
+    def hear(self, longest_s: float) -> list[Nodes | Begin | Missing | End]:
+        """What comes next, within so many seconds."""
+        found = super().hear(longest_s)
+        if found:
+            self._heard_s = time.monotonic()
+        return found
 
-    def ask(self, message: Mapping[str, Any], longest_s: float) -> Mapping[str, Any]:
+    def ask(self, message: Message, kind: type[M], longest_s: float) -> M:
         """Say something, and wait for the answer.
 
         Raises:
@@ -95,8 +83,9 @@ class Conductor:
         self.say(message)
         end = time.monotonic() + longest_s
         while time.monotonic() < end:
-            for said in self._hear(0.1):
-                return said
+            for said in self.hear(0.1):
+                if isinstance(said, kind):
+                    return said
         raise OSError(f"the first node did not answer for {longest_s:g} s")
 
     def tell(self, standing: Standing) -> None:
@@ -106,24 +95,14 @@ class Conductor:
             OSError: nothing was heard for too long.
         """
         now = time.monotonic()
-        if now - self._told < _TELL_S:
+        if now - self._told_s < _TELL_S:
             return
-        self._told = now
-        self.say({"standing": standing.told()})
-        for said in self._hear(0.0):
-            if "end" in said:
-                self.end = End(**said["end"])
-            if "missing" in said:
-                self.missing = {int(index): it for index, it in said["missing"].items()}
-        if time.monotonic() - self._heard > SILENCE_S:
+        self._told_s = now
+        self.say(standing)
+        for said in self.hear(0.0):
+            if isinstance(said, End):
+                self.end = said
+            elif isinstance(said, Missing):
+                self.missing = said.swarms
+        if time.monotonic() - self._heard_s > SILENCE_S:
             raise OSError(f"nothing was heard from the first node for {SILENCE_S:g} s")
-
-    def _hear(self, longest_s: float) -> list[Mapping[str, Any]]:
-        if not select.select([0], [], [], longest_s)[0]:
-            return []
-        data = os.read(0, 1 << 16)
-        if not data:
-            os._exit(1)  # whoever asked for the run is gone
-        self._heard = time.monotonic()
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]

@@ -198,9 +198,9 @@ class Swarms(App):
         return players & self._context.hosts.own
 
     @property
-    def parts(self) -> dict[int, str]:
+    def parts(self) -> dict[str, str]:
         """How far each swarm is, as far as it is played here, for `_core.SwarmWatch`."""
-        return {index: swarm.part_of() for index, swarm in self._swarms.items()}
+        return {swarm.spec["name"]: swarm.part_of() for swarm in self._swarms.values()}
 
     @property
     def arrivals(self) -> list[Row]:
@@ -212,11 +212,10 @@ class Swarms(App):
             if peer.arrived is not None
         ]
 
-    def wanted_elsewhere(self, missing: Mapping[int, bool]) -> None:
+    def wanted_elsewhere(self, missing: Mapping[str, bool]) -> None:
         """In which swarms somebody is online who lacks something and is played elsewhere."""
-        for index, wanted in missing.items():
-            if index in self._swarms:
-                self._swarms[index].wanted_elsewhere(wanted)
+        for swarm in self._swarms.values():
+            swarm.wanted_elsewhere(missing.get(swarm.spec["name"], False))
 
     def tables(self, now_s: float) -> Rows:
         """The tables about swarms and their peers, and of `rtts`, `control` and `programs`."""

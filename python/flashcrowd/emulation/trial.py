@@ -1,7 +1,7 @@
 """Try, in a process of its own, what a lab needs: `python -m flashcrowd.emulation.trial NAME...`.
 
 A network of one host is made and left again. The names are those of congestion controllers, which
-are asked for in that host. What came of it is written as JSON.
+are asked for in that host. It says what it has `Tried`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import os
 import resource
 import socket
 import sys
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from flashcrowd import _core
+from flashcrowd.base.messages import Message, encoded
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
@@ -23,27 +25,50 @@ from flashcrowd.plan.parts import EMPTY
 from flashcrowd.plan.types import Plan
 
 
+@dataclass(frozen=True)
+class Tried(Message):
+    """What this machine allows a lab.
+
+    Attributes:
+        namespaces: why there are none; None if there are.
+        own_user_namespace: whether they needed one.
+        tun: why there is no TUN device; None if there is.
+        network: why a network of one host cannot be made; None if it can.
+        controllers: which of the congestion controllers a host may have.
+        descriptors: the most files that a process may open.
+        real_time: whether the emulator may come before all others.
+    """
+
+    namespaces: str | None
+    own_user_namespace: bool
+    tun: str | None
+    network: str | None
+    controllers: dict[str, bool]
+    descriptors: int
+    real_time: bool
+
+
 def main() -> None:
     """Try, and tell."""
-    found: dict[str, Any] = {"namespaces": None, "tun": None, "network": None, "controllers": {}}
-    found["descriptors"] = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    found["real_time"] = _core.may_have_real_time()
     before = os.readlink("/proc/self/ns/user")
+    real_time = _core.may_have_real_time()
+    namespaces = _refused(isolate)
+    own = os.readlink("/proc/self/ns/user") != before
+    tun, network, controllers = _refused(_core.try_tun), None, {}
+    if namespaces is None:
+        network = _refused(lambda: controllers.update(_in_a_host(sys.argv[1:])))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    found = Tried(namespaces, own, tun, network, controllers, most, real_time)
+    sys.stdout.buffer.write(encoded(found))
+
+
+def _refused(tried: Callable[[], object]) -> str | None:
+    """Why the system refuses something; None if it does not."""
     try:
-        isolate()
+        tried()
     except OSError as error:
-        found["namespaces"] = error.strerror or str(error)
-    found["own_user_namespace"] = os.readlink("/proc/self/ns/user") != before
-    try:
-        _core.try_tun()
-    except OSError as error:
-        found["tun"] = error.strerror or str(error)
-    if found["namespaces"] is None:
-        try:
-            found["controllers"] = _in_a_host(sys.argv[1:])
-        except OSError as error:
-            found["network"] = error.strerror or str(error)
-    json.dump(found, sys.stdout)
+        return error.strerror or str(error)
+    return None
 
 
 def _in_a_host(names: list[str]) -> dict[str, bool]:

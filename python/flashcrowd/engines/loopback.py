@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd.base.messages import Order
 from flashcrowd.base.need import Need
 from flashcrowd.base.rows import Row
 from flashcrowd.content_server.ledger import SERIES
@@ -81,18 +82,18 @@ class Loopback:
             if handle.cancelled:
                 raise Cancelled
         try:
-            asked = {"plan": plan_json, "seed": seed}
+            asked = Order(plan_json, seed)
             answer = in_process(_MODULE, asked, handle)
             for _ in range(self.repeat_invalid):
-                if answer["tables"]["run"][0]["outcome"] != "invalid":
+                if answer.tables["run"][0]["outcome"] != "invalid":
                     break
                 answer = in_process(_MODULE, asked, handle)
         finally:
             self._turns.release()
-        rows = answer["tables"]
+        rows = answer.tables
         policy = rows["origins"][0]["policy"]
         with self._lock:
-            self._paces.append({"policy": policy, "seed": seed, **answer["pace"]})
+            self._paces.append({"policy": policy, "seed": seed, **answer.pace})
         return {
             name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
             for name, found in rows.items()
