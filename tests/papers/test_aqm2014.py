@@ -8,18 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.aqm2014 import quantities
 from flashcrowd.papers.aqm2014.judges import JUDGES
 from flashcrowd.papers.aqm2014.words import name
-from flashcrowd.papers.claim import Claim, judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.verdict import Finding, Verdict
 
-from .conftest import Tables
+from .conftest import judged, made_of, run_row
 
 AQM = paper.load("aqm2014")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
@@ -61,13 +59,11 @@ def _study(ratios: Ratios) -> StudyEvidence:
     for point, (queue, ratio) in enumerate(ratios.items()):
         for repeat in range(6):
             run = len(runs)
-            runs.append(
-                {
-                    "run": run, "point": point, "repeat": repeat, "seed": repeat,
-                    "network.links.bottleneck.queue": queue, "workloads.low.transport": "ledbat",
-                    "outcome": "completed", "reason": "", "end_s": 120.0,
-                }
-            )  # fmt: skip
+            settings = {
+                "network.links.bottleneck.queue": queue,
+                "workloads.low.transport": "ledbat",
+            }
+            runs.append(run_row(run, point, repeat, **settings))
             noise = 1 + 0.01 * (repeat % 3 - 1)
             for flow, of in (("tcp/0", 1.5), ("tcp/1", 0.5), ("low/0", ratio), ("low/1", ratio)):
                 series += [
@@ -81,14 +77,12 @@ def _study(ratios: Ratios) -> StudyEvidence:
                 transfers.append(
                     {"run": run, "transfer": transfer, "segments": 1000, "retransmits": again}
                 )
-    tables = {"runs": runs, "series": series, "transfers": transfers}
-    made = {table: pa.Table.from_pylist(rows) for table, rows in tables.items()}
-    return StudyEvidence("made", Tables(made))
+    rows = {"runs": runs, "series": series, "transfers": transfers}
+    return StudyEvidence("made", made_of(rows))
 
 
 def _judge(which: str, given: dict[str, Any], ratios: Ratios) -> Finding:
-    claim = Claim("c", "s", "says", which, ("made",), {"study": "made", **given})
-    return judge([claim], Evidence({"made": _study(ratios)}), JUDGES)[0].finding
+    return judged(which, given, _study(ratios), JUDGES)
 
 
 def test_quantities_are_means_over_flows_after_a_minute() -> None:

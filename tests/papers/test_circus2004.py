@@ -2,11 +2,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from flashcrowd.base.units import Size
@@ -15,9 +13,11 @@ from flashcrowd.engines import loopback
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.circus2004 import JUDGES, quantities, words
 from flashcrowd.papers.circus2004.others import about_circus, instead
-from flashcrowd.papers.claim import Claim, judge
+from flashcrowd.papers.claim import judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.verdict import Finding, Verdict
+
+from .conftest import judged, made_of
 
 CIRCUS = paper.load("circus2004")
 YES, NO = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
@@ -26,13 +26,6 @@ _GAP = "workloads.origin.populations.clients.arrivals.gap"
 _LINE = "network.groups.clients.access.down"
 _POLICY = "workloads.origin.policy"
 PUBLISHED = {"kind": "circus", "active": "256 KiB", "lead_bound": 0.0, "pin_region": False}
-
-
-@dataclass
-class Tables:
-    tables: dict[str, pa.Table]
-    study: dict[str, Any] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
@@ -56,7 +49,7 @@ def test_every_study_is_sound(name: str, quick: bool) -> None:
     assert campaign.prepared(CIRCUS, name, quick=quick).points()
 
 
-def _recovering(rows: list[dict[str, Any]], state: str = "recovery") -> dict[str, pa.Table]:
+def _recovering(rows: list[dict[str, Any]], state: str = "recovery") -> dict[str, list[Any]]:
     """A window of ten segments that one loss halves, and that grows by half a segment a round."""
     changes = [(0.0, "congestion_avoidance", None), (1.0, state, None)]
     changes += [(1.5, None, 5), (2.0, "congestion_avoidance", None)]
@@ -71,8 +64,7 @@ def _recovering(rows: list[dict[str, Any]], state: str = "recovery") -> dict[str
         for at, new, window in [changes[0], (0.5, None, 10), *changes[1:], *grown]
     ]  # fmt: skip
     transfers = [{"run": row["run"], "goodput_bps": 44.736e6 / 2 * 1448 / 1500} for row in rows]
-    made = {"runs": rows, "connection_events": events, "transfers": transfers}
-    return {key: pa.Table.from_pylist(each) for key, each in made.items()}
+    return {"runs": rows, "connection_events": events, "transfers": transfers}
 
 
 def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
@@ -91,7 +83,7 @@ def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
             }
         )  # fmt: skip
     if "origin" not in study.resolved()["workloads"]:
-        return StudyEvidence(name, Tables(_recovering(rows), study.resolved()))
+        return StudyEvidence(name, made_of(_recovering(rows), study.resolved()))
     populations = study.resolved()["workloads"]["origin"]["populations"]
     origins = [
         {
@@ -106,8 +98,7 @@ def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
         for name in populations
     ]
     made = {"runs": rows, "origins": origins, "downloads": downloads}
-    tables = {key: pa.Table.from_pylist(each) for key, each in made.items()}
-    return StudyEvidence(name, Tables(tables, study.resolved()))
+    return StudyEvidence(name, made_of(made, study.resolved()))
 
 
 def _selections(given: Mapping[str, Any], study: str = "") -> Iterator[tuple[str, Any]]:
@@ -283,13 +274,11 @@ def _study() -> StudyEvidence:
         "files": {"size": "8 MiB"}, "populations": {"clients": {}},
         "disk": {"positioning": {"time": "78125 ns"}},
     }  # fmt: skip
-    tables = {name: pa.Table.from_pylist(each) for name, each in rows.items()}
-    return StudyEvidence("made", Tables(tables, {"workloads": {"origin": origin}}))
+    return StudyEvidence("made", made_of(rows, {"workloads": {"origin": origin}}))
 
 
 def _judge(name: str, given: Mapping[str, Any]) -> Finding:
-    claim = Claim("c", "s", "says", name, ("made",), {"study": "made", **given})
-    return judge([claim], Evidence({"made": _study()}), JUDGES)[0].finding
+    return judged(name, given, _study(), JUDGES)
 
 
 def _where(load: int, policy: str) -> dict[str, Any]:
@@ -350,7 +339,7 @@ def test_a_connection_s_recovery_is_read_from_its_log() -> None:
     assert found == pytest.approx(
         {"timeouts": 0.0, "growth": 0.5, "recovery-time": 2.0, "unused": 50.0}
     )
-    late = StudyEvidence("recovery", Tables(_recovering([{"run": 0}], "loss")))
+    late = StudyEvidence("recovery", made_of(_recovering([{"run": 0}], "loss")))
     assert quantities.measure(late, {"measure": "timeouts"}).of_run == {0: 100.0}
 
 

@@ -1,7 +1,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,15 @@ import pytest
 
 from flashcrowd.base.units import Rate
 from flashcrowd.papers import campaign, paper, reproduce
-from flashcrowd.papers.claim import Claim, judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.pan2009 import JUDGES, quantities, survives
 from flashcrowd.papers.pan2009.words import LINES, described, limiter, stretch
 from flashcrowd.papers.verdict import Finding, Verdict
 
+from .conftest import Tables, judged, made_of, run_row
+
 PAN = paper.load("pan2009")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
-
-
-@dataclass
-class Tables:
-    tables: dict[str, pa.Table]
-    study: dict[str, Any] = field(default_factory=lambda: {"title": "made up"})
-    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
@@ -110,13 +103,8 @@ def _study(made: Made) -> StudyEvidence:
     for point, ((down, up, limit), (rate, rtts)) in enumerate(made.items()):
         for repeat in range(6):
             run = len(runs)
-            runs.append(
-                {
-                    "run": run, "point": point, "repeat": repeat, "seed": repeat,
-                    f"{_HOME}.down": down, f"{_HOME}.up": up, _LIMIT: limit,
-                    "outcome": "stopped", "reason": "", "end_s": 60.0,
-                }
-            )  # fmt: skip
+            settings = {f"{_HOME}.down": down, f"{_HOME}.up": up, _LIMIT: limit}
+            runs.append(run_row(run, point, repeat, outcome="stopped", end_s=60.0, **settings))
             value = rate * 1e3 * (1 + 0.01 * (repeat % 3 - 1))
             series += [
                 {"run": run, "what": "link-rate", "source": "home-1 down", "t_s": t, "value": value}
@@ -128,7 +116,7 @@ def _study(made: Made) -> StudyEvidence:
             ]
             links.append({"run": run, "link": "home-1 up", "packets": 98, "dropped": 2})
     rows = {"runs": runs, "series": series, "pings": pings, "links": links}
-    return StudyEvidence("made", Tables({k: pa.Table.from_pylist(v) for k, v in rows.items()}))
+    return StudyEvidence("made", made_of(rows))
 
 
 QUIET = [40.0, 41.0, 40.0, 41.0, 40.0, 41.0]
@@ -144,8 +132,7 @@ MADE: Made = {
 
 
 def _judge(name: str, given: dict[str, Any]) -> Finding:
-    claim = Claim("c", "s", "says", name, ("made",), {"study": "made", **given})
-    return judge([claim], Evidence({"made": _study(MADE)}), JUDGES)[0].finding
+    return judged(name, given, _study(MADE), JUDGES)
 
 
 USE = {"measure": "use", "way": "down"}

@@ -14,6 +14,8 @@ from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.rao2010 import JUDGES, figures, iplane, quantities
 from flashcrowd.papers.verdict import Verdict
 
+from .conftest import made_of, run_row
+
 RAO = paper.load("rao2010")
 
 
@@ -114,8 +116,7 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do() -> None:
 def _with(evidence: Any, **rows: list[dict[str, Any]]) -> Evidence:
     """Four runs each at 0 and at 400 ms, with further tables."""
     made = evidence({("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 100.0}, runs=4)
-    tables = {name: pa.Table.from_pylist(each) for name, each in rows.items()}
-    made["latency"].results.tables.update(tables)
+    made["latency"].results.tables.update(made_of(rows).tables)
     made["latency"].results.study["network"] = {"loss": "5 %"}
     return made
 
@@ -202,14 +203,12 @@ def test_what_a_ramp_up_costs_is_compared_between_limits(
     for point, (limit, stack, rtt) in enumerate(product(COSTS, COSTS[low], (0, 1000))):
         for repeat in range(4):
             time = 100.0 * (COSTS[limit][stack] if rtt else 1.0) * (1 + repeat / 1000)
-            run = {"run": len(runs), "point": point, "repeat": repeat, "seed": repeat}
             at = {"leechers.upload": limit, "network.stack": stack, "network.rtt": f"{rtt} ms"}
-            runs.append({**run, **at, "outcome": "completed", "reason": "", "end_s": time})
-            downloads.append({"run": run["run"], "duration_s": time, "completed_s": time})
+            downloads.append({"run": len(runs), "duration_s": time, "completed_s": time})
+            runs.append(run_row(len(runs), point, repeat, **at, end_s=time))
     latency = evidence({("20 KiB/s", "0 ms"): 100.0}).studies["latency"]
     rows = [{**latency.results.tables["downloads"].to_pylist()[0], **row} for row in downloads]
-    tables = {"runs": pa.Table.from_pylist(runs), "downloads": pa.Table.from_pylist(rows)}
-    latency.results.tables.update(tables)
+    latency.results.tables.update(made_of({"runs": runs, "downloads": rows}).tables)
     made = Evidence({"causes": StudyEvidence("causes", latency.results)})
     given = {
         "study": "causes", "slow": {"leechers.upload": low}, "fast": {"leechers.upload": high},

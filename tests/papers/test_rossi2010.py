@@ -1,7 +1,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,13 @@ import pyarrow as pa
 import pytest
 
 from flashcrowd.papers import campaign, curves, paper, reproduce, steps
-from flashcrowd.papers.claim import Claim, judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.rossi2010 import JUDGES, mixtures, quantities
 from flashcrowd.papers.verdict import Finding, Verdict
 
+from .conftest import Tables, judged, made_of, run_row
+
 ROSSI = paper.load("rossi2010")
-
-
-@dataclass
-class Tables:
-    tables: dict[str, pa.Table]
-    study: dict[str, Any] = field(default_factory=lambda: {"title": "made up"})
-    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
@@ -116,13 +109,7 @@ def _study(**of_point: float) -> StudyEvidence:
     for point, (transport, rate) in enumerate(of_point.items()):
         for repeat in range(6):
             run = len(runs)
-            runs.append(
-                {
-                    "run": run, "point": point, "repeat": repeat, "seed": repeat,
-                    "workloads.flow.transport": transport, "outcome": "completed", "reason": "",
-                    "end_s": 120.0,
-                }
-            )  # fmt: skip
+            runs.append(run_row(run, point, repeat, **{"workloads.flow.transport": transport}))
             for t in range(0, 121, 10):
                 now = rate * 1e6 * (1 + 0.01 * (repeat % 3 - 1)) * (0.5 if t > 60 else 1.0)
                 for what, source in (("goodput", "flow/0"), ("link-rate", "senders-1 up")):
@@ -136,7 +123,7 @@ def _study(**of_point: float) -> StudyEvidence:
                             "value": value,
                         }
                     )
-    made = Tables({"runs": pa.Table.from_pylist(runs), "series": pa.Table.from_pylist(series)})
+    made = made_of({"runs": runs, "series": series})
     made.study["timeline"] = {
         "slower": {"at": "60 s", "change": "network.links.bottleneck.rate", "to": "2 Mbit/s"}
     }
@@ -145,8 +132,7 @@ def _study(**of_point: float) -> StudyEvidence:
 
 
 def _judge(name: str, given: dict[str, Any], **of_point: float) -> Finding:
-    claim = Claim("c", "s", "says", name, ("made",), {"study": "made", **given})
-    return judge([claim], Evidence({"made": _study(**of_point)}), JUDGES)[0].finding
+    return judged(name, given, _study(**of_point), JUDGES)
 
 
 FAST = {"measure": "goodput", "to_s": 60, "where": {"transport": "fast"}}
@@ -262,14 +248,8 @@ def test_shares_and_fairness_are_of_the_flows_after_a_minute() -> None:
         for source, value in (("tcp/0", 6.0), ("ledbat/0", 2.0), ("ledbat/1", 2.0))
         for t in (30, 90, 150)
     ]
-    runs = [
-        {
-            "run": 0, "point": 0, "repeat": 0, "seed": 0, "workloads.tcp.flows": 1,
-            "outcome": "completed", "reason": "", "end_s": 150.0,
-        }
-    ]  # fmt: skip
-    made = Tables({"runs": pa.Table.from_pylist(runs), "series": pa.Table.from_pylist(series)})
-    study = StudyEvidence("made", made)
+    runs = [run_row(0, 0, 0, **{"workloads.tcp.flows": 1, "end_s": 150.0})]
+    study = StudyEvidence("made", made_of({"runs": runs, "series": series}))
     assert list(quantities.flows(study, 0)) == ["tcp/0", "ledbat/0", "ledbat/1"]
     assert quantities.share(study, {"kind": "tcp"}).of_run[0] == pytest.approx(0.6)
     assert quantities.share(study, {"kind": "ledbat"}).of_run[0] == pytest.approx(0.2)

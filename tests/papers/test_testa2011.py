@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from flashcrowd.drawing.blocks import Table, Text
@@ -21,20 +19,11 @@ from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
 from flashcrowd.papers.verdict import Finding, Verdict
 
+from .conftest import made_of
+
 TESTA = paper.load("testa2011")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
-
-
-@dataclass
-class Tables:
-    tables: dict[str, pa.Table]
-    study: dict[str, Any] = field(
-        default_factory=lambda: {
-            "title": "made up",
-            "workloads": {"torrent": {"size": "25 MiB"}},
-        }
-    )
-    provenance: dict[str, Any] = field(default_factory=dict)
+STUDY = {"title": "made up", "workloads": {"torrent": {"size": "25 MiB"}}}
 
 
 #: Mean completion time of the first and of the second half, by swarm and stay.
@@ -89,12 +78,8 @@ def made(times: Times, *, runs: int = 6, long: float = 20.0, name: str = "popula
                             "online": int(count),
                         }
                     )
-    tables = {
-        "runs": pa.Table.from_pylist(rows),
-        "downloads": pa.Table.from_pylist(downloads),
-        "queues": pa.Table.from_pylist(lengths),
-    }
-    return Evidence({name: StudyEvidence(name, Tables(tables), TESTA.names)})
+    tables = {"runs": rows, "downloads": downloads, "queues": lengths}
+    return Evidence({name: StudyEvidence(name, made_of(tables, STUDY), TESTA.names)})
 
 
 def judged(evidence: Evidence, name: str) -> Finding:
@@ -218,8 +203,7 @@ def test_unchokes_are_those_of_the_halves() -> None:
     for row in rows["unchokes"]:
         row |= {"run": 0, "bytes": 1000}
     runs = [{"run": 0, "point": 0, "repeat": 0, "seed": 0, "outcome": "stopped", "end_s": 30.0}]
-    tables = {name: pa.Table.from_pylist(found) for name, found in {**rows, "runs": runs}.items()}
-    study = StudyEvidence("service", Tables(tables))
+    study = StudyEvidence("service", made_of({**rows, "runs": runs}, STUDY))
     assert service.rate(study, "first", "second").of_run == {0: pytest.approx(1.6)}
     assert service.rate(study, "second", "first").of_run == {0: pytest.approx(0.8)}
     assert service.rate(study, "first", "first").of_run == {}
@@ -266,9 +250,8 @@ def test_requests_and_acknowledgements_are_followed_from_end_to_end() -> None:
     ends += [_logged(0, 2, "first-2", "seed-1", "client")]  # the other end is not logged
     runs = [{"run": 0, "point": 0, "repeat": 0, "seed": 0, "outcome": "stopped", "end_s": 30.0}]
     made_up = {"connections": ends, "connection_events": events, "runs": runs}
-    tables = {name: pa.Table.from_pylist(rows) for name, rows in made_up.items()}
     about = {"measures": {"connections": {"from": "0 s", "to": "9 s"}}}
-    study = StudyEvidence("waits", Tables(tables, about))
+    study = StudyEvidence("waits", made_of(made_up, about))
     assert waits.transit(study, waits.REQUEST, "first").of_run == {0: pytest.approx(400.0)}
     assert waits.transit(study, waits.ACKNOWLEDGEMENT, "first").of_run == {0: pytest.approx(700.0)}
     assert waits.transit(study, waits.REQUEST, "second").of_run == {}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from flashcrowd.papers import campaign, paper
@@ -13,16 +11,11 @@ from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.tma2012.judges import uplink_wait
 from flashcrowd.papers.verdict import Verdict
 
+from .conftest import made_of, run_row
+
 TMA = paper.load("tma2012")
 SHARES = ("100 %", "75 %", "50 %", "25 %", "0 %")
 POPULATIONS = "workloads.torrent.populations"
-
-
-@dataclass
-class Tables:
-    tables: dict[str, pa.Table]
-    study: dict[str, Any] = field(default_factory=lambda: {"title": "made up"})
-    provenance: dict[str, Any] = field(default_factory=dict)
 
 
 def made(times: tuple[float, ...], waits: tuple[float, ...], spread: float = 0.01) -> Evidence:
@@ -34,15 +27,12 @@ def made(times: tuple[float, ...], waits: tuple[float, ...], spread: float = 0.0
         for repeat in range(6):
             run = len(runs)
             noise = 1 + spread * ((repeat * 7 + point * 3) % 5 - 2)
-            runs.append(
-                {
-                    "run": run, "point": point, "repeat": repeat, "seed": repeat,
-                    f"{POPULATIONS}.tcp.share": share,
-                    f"{POPULATIONS}.seed.transport": "uTP" if point else "inherit",
-                    "outcome": "completed", "reason": "", "end_s": 900.0,
-                    "packets_sent": 1000, "packets_dropped": 0,
-                }
-            )  # fmt: skip
+            settings = {
+                f"{POPULATIONS}.tcp.share": share,
+                f"{POPULATIONS}.seed.transport": "uTP" if point else "inherit",
+            }
+            sent = {"end_s": 900.0, "packets_sent": 1000, "packets_dropped": 0}
+            runs.append(run_row(run, point, repeat, **sent, **settings))
             took = times[point] * noise
             downloads.append(
                 {
@@ -57,9 +47,8 @@ def made(times: tuple[float, ...], waits: tuple[float, ...], spread: float = 0.0
                 ("server-1 up", 9.0),
             ):
                 links.append({"run": run, "link": link, "packets": 100, "mean_queue_delay_s": wait})
-    tables = {"runs": runs, "downloads": downloads, "links": links}
-    arrow = {name: pa.Table.from_pylist(rows) for name, rows in tables.items()}
-    return Evidence({"mixtures": StudyEvidence("mixtures", Tables(arrow), TMA.names)})
+    made = made_of({"runs": runs, "downloads": downloads, "links": links})
+    return Evidence({"mixtures": StudyEvidence("mixtures", made, TMA.names)})
 
 
 def verdict(claim: str, evidence: Evidence) -> Verdict:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.values import whole
+from flashcrowd.cli.values import from_on, whole
 
 if TYPE_CHECKING:
     from flashcrowd.download import Fetched
@@ -107,11 +107,7 @@ def fetch(
     ] = False,
     tries: Annotated[
         int,
-        Parameter(
-            help="Requests in a row that may come to nothing.",
-            validator=validators.Number(gte=1),
-            converter=whole,
-        ),
+        from_on(1, "Requests in a row that may come to nothing."),
     ] = 8,
     timeout: Annotated[
         float,

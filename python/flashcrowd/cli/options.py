@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from flashcrowd.base.errors import first, warning
-from flashcrowd.cli.values import assignments, often, whole
+from flashcrowd.cli.values import assignments, from_on, often, whole
 from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
 from flashcrowd.study import Study
 from flashcrowd.study.read import at_hand
@@ -35,11 +35,10 @@ Repeats = Annotated[
 
 RepeatInvalid = Annotated[
     int,
-    Parameter(
-        help="How often an invalid run of an emulation is played again, at most; also those of "
-        "earlier calls.",
-        validator=validators.Number(gte=0),
-        converter=whole,
+    from_on(
+        0,
+        "How often an invalid run of an emulation is played again, at most; also those of earlier "
+        "calls.",
     ),
 ]
 
@@ -54,11 +53,7 @@ Across = Annotated[
 
 Jobs = Annotated[
     int | None,
-    Parameter(
-        help="Runs at a time; if not given, one per core, and of real programs as many as fit.",
-        validator=validators.Number(gte=1),
-        converter=whole,
-    ),
+    from_on(1, "Runs at a time; if not given, one per core, and of real programs as many as fit."),
 ]
 On = Annotated[
     str | None,

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from flashcrowd.cli.output import takes_files
-from flashcrowd.cli.values import whole
+from flashcrowd.cli.values import from_on
 from flashcrowd.qlog import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
@@ -20,10 +20,7 @@ def qlog(
     folder: Annotated[Path, Parameter(help="The results folder.")],
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="The folder for the files.")],
-    run: Annotated[
-        int,
-        Parameter(help="The run.", validator=validators.Number(gte=0), converter=whole),
-    ] = 0,
+    run: Annotated[int, from_on(0, "The run.")] = 0,
     format: Annotated[
         Literal["json-seq", "json"], Parameter(help="JSON-SEQ (.sqlog), or one object (.qlog).")
     ] = "json-seq",

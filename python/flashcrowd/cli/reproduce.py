@@ -6,15 +6,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 from rich.text import Text
 
 from flashcrowd.base import terminal
 from flashcrowd.base.errors import one_of
 from flashcrowd.cli import failed
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid, whole
+from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
+from flashcrowd.cli.values import from_on
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
@@ -63,11 +64,10 @@ def reproduce(
     ] = None,
     shuffles: Annotated[
         int,
-        Parameter(
-            help="How often the claims are judged again with the runs shuffled among the points of "
+        from_on(
+            0,
+            "How often the claims are judged again with the runs shuffled among the points of "
             "their study, so that no setting has an effect. Few should be reproduced then.",
-            validator=validators.Number(gte=0),
-            converter=whole,
         ),
     ] = 0,
 ) -> int:

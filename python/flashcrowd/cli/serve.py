@@ -12,7 +12,7 @@ from cyclopts import Parameter, validators
 from flashcrowd import _core
 from flashcrowd.base.errors import did_you_mean, one_of, quoted
 from flashcrowd.base.units import Rate, Size, Span, UnitError
-from flashcrowd.cli.values import whole
+from flashcrowd.cli.values import from_on
 from flashcrowd.content_server import (
     Unable,
     begin,
@@ -23,7 +23,7 @@ from flashcrowd.content_server import (
     run,
 )
 
-Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
+Count = Annotated[int, from_on(1)]
 MOST_STREAMS = (1 << 31) - 1
 MOST_REQUESTS = (1 << 63) - 1
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))]

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import Token
+from cyclopts import Parameter, Token, validators
 
 from flashcrowd.base import toml_text
 from flashcrowd.base.errors import Problem, StudyError, quoted
@@ -19,6 +19,11 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
         raise ValueError("a whole number")
     return int(text)
+
+
+def from_on(least: int, help: str | None = None) -> Parameter:
+    """An option that is a whole number, `least` or more."""
+    return Parameter(help=help, validator=validators.Number(gte=least), converter=whole)
 
 
 def often(kind: Any, tokens: Sequence[Token]) -> int | str:

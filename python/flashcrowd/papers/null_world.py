@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from flashcrowd.papers.claim import Claim, Judge, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report import source
+from flashcrowd.report.compare_side import Side
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.report.source import Source
 
@@ -46,15 +46,6 @@ class NullWorld:
             f"{len(self.reproduced)} claims are reproduced (mean of {self.shuffles} shuffles)."
         )
         return f"{text} Always: {', '.join(self.always)}." if self.always else text
-
-
-@dataclass(frozen=True)
-class _Shuffled:
-    """Results whose runs stand at other points."""
-
-    tables: Mapping[str, pa.Table]
-    study: Mapping[str, Any]
-    provenance: Mapping[str, Any]
 
 
 def visit(
@@ -99,4 +90,4 @@ def _shuffled(results: Source, random: np.random.Generator) -> Source:
     for name in settings:
         at = runs.column_names.index(name)
         runs = runs.set_column(at, runs.schema.field(name), runs.column(name).take(pa.array(moved)))
-    return _Shuffled({**results.tables, "runs": runs}, results.study, results.provenance)
+    return replace(Side.of(results, "shuffled"), tables={**results.tables, "runs": runs})

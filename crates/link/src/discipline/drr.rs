@@ -1,6 +1,6 @@
+use super::Context;
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
-use super::{Context, bucket};
 use crate::Cause;
 
 flashcrowd_base::settings! {
@@ -35,8 +35,8 @@ impl Default for Drr {
 }
 
 #[derive(Clone, Debug, Default)]
-struct FlowQueue {
-    list: List,
+pub(super) struct FlowQueue {
+    pub(super) list: List,
     bytes: u64,
     /// What it may still send in this turn, and what it kept of turns before.
     deficit: u64,
@@ -46,7 +46,7 @@ struct FlowQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct DrrQueue {
     salt: u64,
-    flows: Flows<FlowQueue>,
+    pub(super) flows: Flows<FlowQueue>,
     /// The paper's active list: all queues with packets.
     round: Rounds<1>,
     /// Whether the first of the round has got its quantum.
@@ -78,8 +78,7 @@ impl DrrQueue {
 
     /// Puts a packet into its queue, without a decision.
     pub(crate) fn push(&mut self, pool: &mut Pool, packet: Held) {
-        let bucket = bucket(packet.flow.connection ^ self.salt, self.flows.buckets());
-        let index = self.flows.of_bucket(bucket);
+        let index = self.flows.of(packet.flow.connection ^ self.salt);
         let flow = &mut self.flows[index];
         if flow.list.is_empty() {
             self.round.push(0, index);
@@ -119,14 +118,6 @@ impl DrrQueue {
             self.round.remove(0, index);
             self.round.push(0, index);
         }
-    }
-
-    pub(crate) fn buckets(&self) -> u32 {
-        self.flows.buckets()
-    }
-
-    pub(crate) fn lists(&self) -> impl Iterator<Item = &List> {
-        self.flows.iter().map(|flow| &flow.list)
     }
 }
 

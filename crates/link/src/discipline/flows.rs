@@ -1,3 +1,5 @@
+use super::bucket;
+
 /// The flow queues of a discipline, made when a packet first comes to their bucket of the hash: most
 /// links see few of the many that there could be.
 #[derive(Clone, Debug)]
@@ -25,6 +27,11 @@ impl<F: Default> Flows<F> {
             self.flows.push(F::default());
         }
         *index
+    }
+
+    /// The index of the queue that the hash chooses for a key.
+    pub(crate) fn of(&mut self, key: u64) -> u32 {
+        self.of_bucket(bucket(key, self.buckets()))
     }
 
     /// The queue of a bucket, if there ever was a packet in it.

@@ -1,7 +1,7 @@
+use super::Context;
 use super::codel::{CodelParams, CodelVars};
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
-use super::{Context, bucket};
 use crate::Cause;
 use flashcrowd_base::Span;
 
@@ -81,8 +81,8 @@ impl FqCoDel {
 }
 
 #[derive(Clone, Debug, Default)]
-struct FlowQueue {
-    list: List,
+pub(super) struct FlowQueue {
+    pub(super) list: List,
     bytes: u64,
     /// What it may still send in this turn.
     deficit: i64,
@@ -98,7 +98,7 @@ const OLD: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct FqCoDelQueue {
     salt: u64,
-    flows: Flows<FlowQueue>,
+    pub(super) flows: Flows<FlowQueue>,
     rounds: Rounds<2>,
 }
 
@@ -122,8 +122,7 @@ impl FqCoDelQueue {
     }
 
     pub(crate) fn push(&mut self, params: &FqCoDel, pool: &mut Pool, packet: Held) {
-        let bucket = bucket(packet.flow.connection ^ self.salt, self.flows.buckets());
-        let index = self.flows.of_bucket(bucket);
+        let index = self.flows.of(packet.flow.connection ^ self.salt);
         let flow = &mut self.flows[index];
         pool.push(&mut flow.list, packet);
         flow.bytes += u64::from(packet.bytes);
@@ -192,14 +191,6 @@ impl FqCoDelQueue {
                 flow.active = false;
             }
         }
-    }
-
-    pub(crate) fn buckets(&self) -> u32 {
-        self.flows.buckets()
-    }
-
-    pub(crate) fn lists(&self) -> impl Iterator<Item = &List> {
-        self.flows.iter().map(|flow| &flow.list)
     }
 }
 

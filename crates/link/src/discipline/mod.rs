@@ -117,15 +117,15 @@ impl State {
     /// Whether this is the state of such a queue.
     fn fits(&self, queue: &Queue) -> bool {
         match (self, queue) {
-            (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.buckets() == fq.flows,
+            (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.flows.buckets() == fq.flows,
             (State::Cake(state), Queue::Cake(cake)) => state.isolation() == cake.isolation,
             (State::Fifo(_), queue) => matches!(queue, Queue::DropTail(_)),
             (State::CoDel(_), queue) => matches!(queue, Queue::CoDel(_)),
             (State::Pie(_), queue) => matches!(queue, Queue::Pie(_)),
             (State::Red(_), queue) => matches!(queue, Queue::Red(_)),
             (State::Choke(_), queue) => matches!(queue, Queue::Choke(_)),
-            (State::Sfq(state), Queue::Sfq(sfq)) => state.buckets() == sfq.divisor,
-            (State::Drr(state), Queue::Drr(drr)) => state.buckets() == drr.flows,
+            (State::Sfq(state), Queue::Sfq(sfq)) => state.flows.buckets() == sfq.divisor,
+            (State::Drr(state), Queue::Drr(drr)) => state.flows.buckets() == drr.flows,
             (State::FqCoDel(_) | State::Sfq(_) | State::Drr(_) | State::Cake(_), _) => false,
         }
     }
@@ -159,9 +159,9 @@ impl Managed {
             State::Pie(state) => vec![*state.list()],
             State::Red(state) => vec![*state.list()],
             State::Choke(state) => vec![*state.list()],
-            State::Sfq(state) => state.lists().copied().collect(),
-            State::Drr(state) => state.lists().copied().collect(),
-            State::FqCoDel(state) => state.lists().copied().collect(),
+            State::Sfq(state) => state.flows.iter().map(|flow| flow.list).collect(),
+            State::Drr(state) => state.flows.iter().map(|flow| flow.list).collect(),
+            State::FqCoDel(state) => state.flows.iter().map(|flow| flow.list).collect(),
             State::Cake(state) => state.lists().copied().collect(),
         };
         let mut packets: Vec<Held> =

@@ -1,6 +1,6 @@
+use super::Context;
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
-use super::{Context, bucket};
 use crate::Cause;
 use flashcrowd_base::{Span, Time};
 
@@ -58,8 +58,8 @@ impl Default for Sfq {
 }
 
 #[derive(Clone, Debug, Default)]
-struct FlowQueue {
-    list: List,
+pub(super) struct FlowQueue {
+    pub(super) list: List,
     packets: u32,
     /// What it may still send in this turn. Linux has counted single bytes since 6.13, eights before.
     allot: i64,
@@ -71,7 +71,7 @@ struct FlowQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct SfqQueue {
     salt: u64,
-    flows: Flows<FlowQueue>,
+    pub(super) flows: Flows<FlowQueue>,
     round: Rounds<1>,
     /// Queues with packets, all of which are in the round.
     active: u32,
@@ -92,11 +92,6 @@ impl SfqQueue {
         }
     }
 
-    fn find(&mut self, packet: &Held) -> u32 {
-        let bucket = bucket(packet.flow.connection ^ self.salt, self.flows.buckets());
-        self.flows.of_bucket(bucket)
-    }
-
     pub(crate) fn offer(
         &mut self,
         params: &Sfq,
@@ -105,7 +100,7 @@ impl SfqQueue {
         context: &mut Context,
     ) {
         self.perturb(params, pool, context);
-        let index = self.find(&packet);
+        let index = self.flows.of(packet.flow.connection ^ self.salt);
         let flow = &mut self.flows[index];
         if flow.packets == 0 && self.active >= params.flows {
             return context.drop(&packet, Cause::Full);
@@ -128,7 +123,7 @@ impl SfqQueue {
 
     /// Puts a packet into its queue, without a decision.
     pub(crate) fn push(&mut self, params: &Sfq, pool: &mut Pool, packet: Held) {
-        let index = self.find(&packet);
+        let index = self.flows.of(packet.flow.connection ^ self.salt);
         self.add(params, pool, index, packet);
     }
 
@@ -213,21 +208,13 @@ impl SfqQueue {
             ..SfqQueue::new(params, context.now, context.stream.bits())
         };
         for packet in packets {
-            let index = self.find(&packet);
+            let index = self.flows.of(packet.flow.connection ^ self.salt);
             if self.flows[index].packets >= params.depth_packets {
                 context.drop(&packet, Cause::Full);
             } else {
                 self.add(params, pool, index, packet);
             }
         }
-    }
-
-    pub(crate) fn buckets(&self) -> u32 {
-        self.flows.buckets()
-    }
-
-    pub(crate) fn lists(&self) -> impl Iterator<Item = &List> {
-        self.flows.iter().map(|flow| &flow.list)
     }
 }
 

@@ -1,4 +1,4 @@
-use super::window::answers_of_window;
+use super::window::left_to;
 use super::{Ack, Build, Controller, Loss, NewReno, Params};
 use flashcrowd_base::{Span, Time};
 
@@ -120,23 +120,7 @@ impl Controller for Lp {
         }
     }
 
-    fn on_loss(&mut self, loss: &Loss) {
-        self.reno.on_loss(loss);
-    }
-
-    fn on_timeout(&mut self, loss: &Loss, again: bool) {
-        self.reno.on_timeout(loss, again);
-    }
-
-    fn on_undo(&mut self) {
-        self.reno.on_undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.reno.on_decay(window);
-    }
-
-    answers_of_window!(reno.window);
+    left_to!(reno);
 }
 
 #[cfg(test)]

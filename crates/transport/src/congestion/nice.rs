@@ -1,4 +1,4 @@
-use super::window::answers_of_window;
+use super::window::left_to;
 use super::{Ack, Build, Controller, Loss, Params, Vegas};
 use flashcrowd_base::{Span, Time};
 
@@ -74,28 +74,12 @@ impl Controller for Nice {
         }
     }
 
-    fn on_loss(&mut self, loss: &Loss) {
-        self.vegas.on_loss(loss);
-    }
-
-    fn on_timeout(&mut self, loss: &Loss, again: bool) {
-        self.vegas.on_timeout(loss, again);
-    }
-
-    fn on_undo(&mut self) {
-        self.vegas.on_undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.vegas.on_decay(window);
-    }
-
     fn on_resume(&mut self, _: Time, _: Span) {
         self.vegas.interrupt();
         self.restart();
     }
 
-    answers_of_window!(vegas.reno.window);
+    left_to!(vegas);
 }
 
 #[cfg(test)]

@@ -79,35 +79,61 @@ impl Window {
     }
 }
 
-/// What controllers with a [`Window`] called `window` answer alike, or with one inside of another controller.
+/// What controllers with a [`Window`] called `window` answer alike.
 macro_rules! answers_of_window {
     () => {
-        answers_of_window!(window);
-    };
-    ($($window:ident).+) => {
         fn on_recovered(&mut self, limit: u64) {
-            self.$($window).+.limit(limit);
+            self.window.limit(limit);
         }
 
         /// RFC 2861 halves it: what was in flight before the silence is gone.
         fn on_idle(&mut self, _: Time) {
-            let window = &mut self.$($window).+;
-            window.decay((window.bytes / 2).max(window.mss));
+            self.window.decay((self.window.bytes / 2).max(self.window.mss));
         }
 
         fn on_packet_size(&mut self, bytes: u32) {
-            self.$($window).+.mss = u64::from(bytes);
+            self.window.mss = u64::from(bytes);
         }
 
         #[inline]
         fn window(&self) -> u64 {
-            self.$($window).+.bytes
+            self.window.bytes
         }
 
         #[inline]
         fn threshold(&self) -> u64 {
-            self.$($window).+.threshold
+            self.window.threshold
         }
     };
 }
 pub(super) use answers_of_window;
+
+/// What a controller leaves to the one that it stands on.
+macro_rules! left_to {
+    ($below:ident) => {
+        left_to!(@each $below
+            on_loss(loss: &Loss)
+            on_timeout(loss: &Loss, again: bool)
+            on_undo()
+            on_decay(window: u64)
+            on_recovered(limit: u64)
+            on_idle(now: Time)
+            on_packet_size(bytes: u32));
+
+        #[inline]
+        fn window(&self) -> u64 {
+            self.$below.window()
+        }
+
+        #[inline]
+        fn threshold(&self) -> u64 {
+            self.$below.threshold()
+        }
+    };
+    (@each $below:ident $($event:ident($($name:ident: $type:ty),*))+) => {
+        $(fn $event(&mut self $(, $name: $type)*) {
+            self.$below.$event($($name),*);
+        })+
+    };
+}
+pub(super) use left_to;
