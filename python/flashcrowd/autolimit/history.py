@@ -130,7 +130,7 @@ def parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("history-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"))
 
 
-def read(folder: Path) -> tuple[dict[str, Any], pa.Table]:
+def read(folder: Path) -> tuple[dict[str, object], pa.Table]:
     """What stands in the manifest, and all rows.
 
     Raises:

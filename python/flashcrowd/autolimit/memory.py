@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.autolimit.orders import HELD_S, Orders
 from flashcrowd.client_api.client import Refused
@@ -74,7 +73,7 @@ class Memory:
         known = _HOST.sub("localhost", known, 1) if peer == "localhost" else known
         name = re.sub(r"[^a-z0-9.]+", "-", known)
         self.path = folders()[0] / f"{name}.json"
-        self.had: dict[str, Any] | None = None
+        self.had: dict[str, object] | None = None
         self.ours: list[int] = []
         self.orders = Orders()
         self._held = 0.0
@@ -100,7 +99,7 @@ class Memory:
             self.close()
             raise
 
-    def keep(self, had: Mapping[str, Any], ours: Sequence[int]) -> None:
+    def keep(self, had: Mapping[str, object], ours: Sequence[int]) -> None:
         """Write what the user had, and what may stand there because of us; on disk when it returns.
 
         Raises:
@@ -222,7 +221,7 @@ class Volatile(Memory):
         self.had, self.ours, self._held = None, [], 0.0
         self.orders = Orders()
 
-    def keep(self, had: Mapping[str, Any], ours: Sequence[int]) -> None:
+    def keep(self, had: Mapping[str, object], ours: Sequence[int]) -> None:
         """Remember."""
         self.had, self.ours = dict(had), list(ours)
 

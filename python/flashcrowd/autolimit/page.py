@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +40,7 @@ def write(folder: Path, out: Path) -> Path:
     return page_folder.save(page.html(shown), page.figures(shown), out)
 
 
-def made(manifest: dict[str, Any], table: pa.Table) -> Page:
+def made(manifest: dict[str, object], table: pa.Table) -> Page:
     """The page."""
     rows = _Rows(table)
     sections = [

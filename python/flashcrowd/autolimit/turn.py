@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.client_api.client import Client, Gone, OwnLimits, Reading
@@ -23,7 +22,7 @@ class LimitChange:
 
     limit: int | None
     seen: int | None
-    user: Mapping[str, Any]
+    user: Mapping[str, object]
     written: tuple[int, ...]
 
 

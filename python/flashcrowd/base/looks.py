@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.base.units import Share
 
@@ -41,7 +40,7 @@ class Looks:
         return tuple(counts)
 
     @classmethod
-    def of_study(cls, study: Mapping[str, Any]) -> Looks | None:
+    def of_study(cls, study: Mapping[str, object]) -> Looks | None:
         """The rule of a resolved study; ``None`` if its repeats are a number."""
         repeats = study.get("repeats")
         if not isinstance(repeats, Mapping):

@@ -52,7 +52,7 @@ def look_up(document: Any, segments: Sequence[str]) -> Any:
     return document
 
 
-def replaced(document: dict[str, Any], segments: Sequence[str], value: Any) -> dict[str, Any]:
+def replaced(document: dict[str, object], segments: Sequence[str], value: Any) -> dict[str, object]:
     """A copy of `document` with `value` at a path; tables on the way are made where missing."""
     copy = dict(document)
     first, *rest = segments
@@ -64,7 +64,7 @@ def replaced(document: dict[str, Any], segments: Sequence[str], value: Any) -> d
     return copy
 
 
-def leaves(document: dict[str, Any], prefix: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
+def leaves(document: dict[str, object], prefix: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
     """The paths of all tables and values of nested tables."""
     for key, value in document.items():
         path = (*prefix, key)

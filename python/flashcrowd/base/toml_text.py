@@ -29,7 +29,7 @@ class TooLong(ValueError):
     """A whole number has more digits than Python takes, or shows: one to base 16, 8 or 2."""
 
 
-def loads(text: str) -> dict[str, Any]:
+def loads(text: str) -> dict[str, object]:
     """What a text says.
 
     Raises:

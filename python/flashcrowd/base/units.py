@@ -257,7 +257,7 @@ class Quantity:
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """A string with a pattern that lists the units."""
         units = "|".join(re.escape(unit).replace("\\ ", " ") for unit in cls.units)
         return {

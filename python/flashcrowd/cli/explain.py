@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -115,7 +115,7 @@ def _named(kind: Kind, name: str) -> str:
     return _rows(f"{name} ({kind.name}: {kind.where})", rows)
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
+def _flat(table: Mapping[str, object], before: str = "") -> dict[str, str]:
     """The values of a table and of those in it, by path, as a study file has them."""
     found: dict[str, str] = {}
     for key, value in table.items():

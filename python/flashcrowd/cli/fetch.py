@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
@@ -229,12 +229,12 @@ def _only(
     return 0
 
 
-def _said(outcome: Outcome) -> dict[str, Any]:
+def _said(outcome: Outcome) -> dict[str, object]:
     """What came of a file, as JSON has it."""
     from flashcrowd.http.address import clean
 
     url, path = clean(outcome.wanted.url), str(outcome.wanted.target)
-    said: dict[str, Any] = {"format": 1, "url": url}
+    said: dict[str, object] = {"format": 1, "url": url}
     if outcome.fetched is not None:
         return {**said, **asdict(outcome.fetched), "path": path}
     if outcome.error is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
@@ -236,7 +236,7 @@ def _bytes(name: str, text: str) -> int:
         raise Unable(f"{name} {quoted(text)}: {error}") from None
 
 
-def _disk(name: str, text: str) -> dict[str, Any]:
+def _disk(name: str, text: str) -> dict[str, object]:
     """A hard disk, as the core reads it."""
     time, comma, rate = text.partition(",")
     try:

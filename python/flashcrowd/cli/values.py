@@ -37,14 +37,14 @@ def often(kind: Any, tokens: Sequence[Token]) -> int | str:
         raise ValueError(f'{error}; or "until 2 %"') from None
 
 
-def assignments(settings: Sequence[str]) -> dict[str, Any]:
+def assignments(settings: Sequence[str]) -> dict[str, object]:
     """The values of `--set` by path.
 
     Raises:
         StudyError: one of them is no `path=value`.
     """
     problems: list[Problem] = []
-    parsed: dict[str, Any] = {}
+    parsed: dict[str, object] = {}
     for text in settings:
         try:
             pair = assignment(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Refused(Exception):
@@ -28,7 +28,7 @@ class Setting:
     """
 
     limit: int | None
-    kept: Mapping[str, Any]
+    kept: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Client(Protocol):
         """Whom its place leads to: `localhost` for this machine by any name, else an address."""
         ...
 
-    def setting(self, kept: Mapping[str, Any]) -> Setting:
+    def setting(self, kept: Mapping[str, object]) -> Setting:
         """What `Setting.kept` of an earlier process says; `Gone` if it says nothing."""
         ...
 
@@ -98,7 +98,7 @@ class Client(Protocol):
         """Set the upload limit, in bytes per second as `rounded` gave it."""
         ...
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, kept: Mapping[str, object]) -> None:
         """Set what `Setting.kept` says."""
         ...
 

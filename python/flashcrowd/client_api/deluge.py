@@ -89,7 +89,7 @@ class Deluge:
         """Whom the connection leads to."""
         return self._rpc.peer
 
-    def setting(self, kept: Mapping[str, Any]) -> Setting:
+    def setting(self, kept: Mapping[str, object]) -> Setting:
         """The limit; below 0 is none."""
         value = _speed(kept)
         limit = min(int(value * _KIB), MOST)
@@ -172,7 +172,7 @@ class Deluge:
         )
 
 
-def _speed(config: Mapping[str, Any]) -> float:
+def _speed(config: Mapping[str, object]) -> float:
     """The limit as Deluge has it: KiB/s, below 0 for none.
 
     Raises:

@@ -45,7 +45,7 @@ class Request:
 
     method: str
     arguments: Sequence[Any] = ()
-    named: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, object] = field(default_factory=dict)
 
 
 class Rejected(Exception):

@@ -53,7 +53,7 @@ class Libtorrent:
         """Set the limit."""
         self._session.apply_settings({_LIMIT: self.rounded(limit)})
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, kept: Mapping[str, object]) -> None:
         """Set what it had."""
         self._session.apply_settings({_LIMIT: kept[_LIMIT]})
 

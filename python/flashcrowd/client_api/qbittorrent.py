@@ -76,7 +76,7 @@ class QBittorrent:
         """Whom the connection leads to."""
         return self._http.peer
 
-    def setting(self, kept: Mapping[str, Any]) -> Setting:
+    def setting(self, kept: Mapping[str, object]) -> Setting:
         """The limit; 0 is none."""
         limit = whole(kept, _LIMIT)
         return Setting(limit or None, {_LIMIT: limit})
@@ -93,7 +93,7 @@ class QBittorrent:
         """
         self.restore({_LIMIT: self.rounded(limit)})
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, kept: Mapping[str, object]) -> None:
         """Set what the user had."""
         self._ask("POST", "app/setPreferences", json=json.dumps({_LIMIT: kept[_LIMIT]}))
 

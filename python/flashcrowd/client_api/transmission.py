@@ -80,7 +80,7 @@ class Transmission:
         """Whom the connection leads to."""
         return self._http.peer
 
-    def setting(self, kept: Mapping[str, Any]) -> Setting:
+    def setting(self, kept: Mapping[str, object]) -> Setting:
         """The limit, and whether it is one."""
         speed, limited = whole(kept, _SPEED), flag(kept, _LIMITED)
         return Setting(speed * _KB if limited else None, {_SPEED: speed, _LIMITED: limited})
@@ -93,7 +93,7 @@ class Transmission:
         """Set the limit; the alternative speeds have settings of their own."""
         self._call("session-set", **{_SPEED: self.rounded(limit) // _KB, _LIMITED: True})
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, kept: Mapping[str, object]) -> None:
         """Set what the user had."""
         self._call("session-set", **{name: kept[name] for name in (_SPEED, _LIMITED)})
 
@@ -117,7 +117,7 @@ class Transmission:
         """Leave it."""
         self._http.close()
 
-    def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
+    def _call(self, method: str, **arguments: Any) -> dict[str, object]:
         message = json.dumps({"method": method, "arguments": arguments})
         answer = self._post(message)
         if answer.status == 409 and (token := answer.headers.get(_TOKEN)):

@@ -13,7 +13,7 @@ _NAMED = 40
 """Letters of a client's name that are shown."""
 
 
-def mapping(value: Any, what: str) -> dict[str, Any]:
+def mapping(value: Any, what: str) -> dict[str, object]:
     """An object.
 
     Raises:
@@ -24,7 +24,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def whole(values: Mapping[str, Any], name: str) -> int:
+def whole(values: Mapping[str, object], name: str) -> int:
     """A number from 0 on; some versions write whole numbers with a point.
 
     Raises:
@@ -38,7 +38,7 @@ def whole(values: Mapping[str, Any], name: str) -> int:
     return int(value)
 
 
-def flag(values: Mapping[str, Any], name: str) -> bool:
+def flag(values: Mapping[str, object], name: str) -> bool:
     """True or false.
 
     Raises:

@@ -62,7 +62,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     return own_rules(settings, *OFFERED, own=_OWN)
 
 
-def told(job: Job) -> dict[str, Any]:
+def told(job: Job) -> dict[str, object]:
     """Options that say what of the profile and the population it offers."""
     settings = job.settings
     return {

@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 from urllib.parse import urlencode
 
 from flashcrowd.client_api.address import Address
@@ -107,7 +106,7 @@ def _protocol(settings: Settings) -> int:
     return 0 if settings.falls_back else 2
 
 
-def preferences(job: Job) -> dict[str, Any]:
+def preferences(job: Job) -> dict[str, object]:
     """What the Web API is told."""
     settings = job.settings
     rules = settings.rules

@@ -60,7 +60,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     yield from own_rules(settings, *OFFERED, own=_OWN)
 
 
-def told(job: Job) -> dict[str, Any]:
+def told(job: Job) -> dict[str, object]:
     """What of the profile and the population its settings file says."""
     settings = job.settings
     return {
@@ -188,7 +188,7 @@ class Transmission(Daemon):
         return self._http.ask("POST", "/transmission/rpc", message, headers)
 
 
-def _limits(upload: Upload) -> dict[str, Any]:
+def _limits(upload: Upload) -> dict[str, object]:
     """The settings of an upload limit; a limit of zero is one."""
     return {"speed-limit-up": _kilobytes(upload), "speed-limit-up-enabled": upload is not None}
 

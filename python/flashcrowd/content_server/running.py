@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.base import terminal
@@ -44,7 +43,7 @@ REMEDIES = {
 """What to do when the system refuses."""
 
 
-def begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentServer:
+def begin(settings: dict[str, object], addresses: Sequence[str]) -> _core.ContentServer:
     """A server at the first of these addresses that can be had, with SIGHUP held back until `run`.
 
     Raises:
@@ -79,7 +78,7 @@ def by_default() -> Iterator[None]:
             signal.signal(number, was)
 
 
-def _begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentServer:
+def _begin(settings: dict[str, object], addresses: Sequence[str]) -> _core.ContentServer:
     why: OSError | None = None
     for address in addresses:
         try:

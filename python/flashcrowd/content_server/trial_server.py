@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.content_server.snapshot import PaceReport
 from flashcrowd.plan.types import OriginWorkload
@@ -28,7 +27,9 @@ def write(contents: Sequence[bytes], folder: Path) -> None:
         (folder / str(number)).write_bytes(content)
 
 
-def settings(origin: OriginWorkload, folder: Path, sockets: Mapping[str, Any]) -> dict[str, Any]:
+def settings(
+    origin: OriginWorkload, folder: Path, sockets: Mapping[str, object]
+) -> dict[str, object]:
     """The server's settings, see `Settings` of the crate flashcrowd-server.
 
     Args:

@@ -26,7 +26,7 @@ def panels(study: Mapping[str, Any], across: float, top: float) -> Iterator[Pane
                 top = made.bottom
 
 
-def _curves(table: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Curve]:
+def _curves(table: Mapping[str, object], study: Mapping[str, object]) -> dict[str, Curve]:
     arrivals = table.get("arrivals")
     if not isinstance(arrivals, Mapping):
         return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.scenario.capacity import PACKET, Capacity
 from flashcrowd.scenario.framing import Framing
@@ -51,7 +50,7 @@ def is_trace(value: object) -> bool:
     return isinstance(value, Mapping) and "capacity" in value
 
 
-def curve(value: Mapping[str, Any], framing: object, way: str = "", bins: int = BINS) -> Curve:
+def curve(value: Mapping[str, object], framing: object, way: str = "", bins: int = BINS) -> Curve:
     """The curve of a trace of a resolved study."""
     capacity = Capacity(str(value["capacity"]))
     frame = Framing(str(framing)).frame(PACKET) if framing is not None else PACKET

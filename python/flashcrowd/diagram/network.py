@@ -133,7 +133,7 @@ def _group(name: str, table: Mapping[str, Any]) -> Box:
     return Box("group", name, title, lines, curves=curves)
 
 
-def _access(access: Mapping[str, Any], curves: list[Curve]) -> Iterator[str]:
+def _access(access: Mapping[str, object], curves: list[Curve]) -> Iterator[str]:
     if access.get("line") not in _NOTHING:
         yield f"line {access['line']}"
     for arrow, way in (("↑", "up"), ("↓", "down")):
@@ -148,7 +148,7 @@ def _access(access: Mapping[str, Any], curves: list[Curve]) -> Iterator[str]:
 
 
 def _also(
-    table: Mapping[str, Any], names: Sequence[str] = ("delay", "jitter", "loss")
+    table: Mapping[str, object], names: Sequence[str] = ("delay", "jitter", "loss")
 ) -> list[str]:
     texts = {key: _value(table[key]) for key in names if table.get(key) not in _NOTHING}
     found = [f"{key} {text}" for key, text in texts.items() if text not in _NOTHING]
@@ -199,7 +199,7 @@ def _between(
     return between, list(dict.fromkeys(edges)), list(dict.fromkeys(chained))
 
 
-def _has_delay(group: Mapping[str, Any]) -> bool:
+def _has_delay(group: Mapping[str, object]) -> bool:
     """Whether a round trip of a group's hosts is longer than what lies between the groups."""
     access = group.get("access")
     delay = access.get("delay") if isinstance(access, Mapping) else access
@@ -210,7 +210,7 @@ def _several(group: Box) -> bool:
     return not group.title.endswith(" 1 host")
 
 
-def _link(name: str, link: Mapping[str, Any]) -> Box:
+def _link(name: str, link: Mapping[str, object]) -> Box:
     back = link.get("back")
     curves: list[Curve] = []
     if isinstance(back, Mapping):
@@ -222,7 +222,7 @@ def _link(name: str, link: Mapping[str, Any]) -> Box:
     return Box("link", name, f"link {name}", lines, curves=curves)
 
 
-def _rate(rate: object, table: Mapping[str, Any], way: str, curves: list[Curve]) -> object:
+def _rate(rate: object, table: Mapping[str, object], way: str, curves: list[Curve]) -> object:
     """A rate in words; what a trace says is added to the curves."""
     if not (isinstance(rate, Mapping) and is_trace(rate)):
         return rate
@@ -231,7 +231,7 @@ def _rate(rate: object, table: Mapping[str, Any], way: str, curves: list[Curve])
     return found.words
 
 
-def _way(way: Mapping[str, Any], curves: list[Curve], name: str = "") -> Iterator[str]:
+def _way(way: Mapping[str, object], curves: list[Curve], name: str = "") -> Iterator[str]:
     rate = way.get("rate")
     limited = rate not in _NOTHING
     rate = _rate(rate, way, name, curves)
@@ -276,16 +276,16 @@ def _tasks(
         yield _place(here, names), side, _flow(name, kind, workload, there, side)
 
 
-def _flow(name: str, kind: object, table: Mapping[str, Any], there: str, side: int) -> str:
+def _flow(name: str, kind: object, table: Mapping[str, object], there: str, side: int) -> str:
     known = _FLOWS.get(kind)
     return f"{name}: {known(table, there, side) if known else f'{kind} with {there}'}"
 
 
-def _ping(_table: Mapping[str, Any], there: str, side: int) -> str:
+def _ping(_table: Mapping[str, object], there: str, side: int) -> str:
     return f"pings {there}" if side < 0 else f"answers {there}"
 
 
-def _web(table: Mapping[str, Any], there: str, side: int) -> str:
+def _web(table: Mapping[str, object], there: str, side: int) -> str:
     users = table.get("users", 1)
     who = f" ({counted(users, 'user')})" if users != 1 else ""
     return f"reads pages of {there}{who}" if side < 0 else f"pages for {there}"
@@ -300,7 +300,7 @@ def _download(table: Mapping[str, Any], there: str, side: int) -> str:
     return f"downloads {table.get('size')} from {' and '.join([there, *others])}{over}"
 
 
-def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
+def _transfer(table: Mapping[str, object], there: str, side: int) -> str:
     flows = table.get("flows", 1)
     count = f" ({counted(flows, 'flow')})" if flows != 1 else ""
     size = "" if table.get("size") in _NOTHING else f" {table['size']}"
@@ -308,7 +308,7 @@ def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
     return f"{verb[0]}{size} {verb[1]} {there}{count}"
 
 
-_FLOWS: dict[object, Callable[[Mapping[str, Any], str, int], str]] = {
+_FLOWS: dict[object, Callable[[Mapping[str, object], str, int], str]] = {
     "ping": _ping,
     "web": _web,
     "download": _download,
@@ -324,7 +324,7 @@ def _place(host: object, names: Sequence[str]) -> int:
     return names.index(text if text in names else text.rpartition("-")[0])
 
 
-def _change(change: Mapping[str, Any]) -> str:
+def _change(change: Mapping[str, object]) -> str:
     if "stop" in change:
         return f"{change['at']}: {change['stop']} stops"
     return f"{change['at']}: {change['change']} becomes {_value(change['to'])}"

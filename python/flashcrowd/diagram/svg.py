@@ -6,7 +6,6 @@ import html
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from flashcrowd.base.units import Rate, UnitError
 from flashcrowd.diagram import arrivals, layout, topology
@@ -18,7 +17,7 @@ from flashcrowd.diagram.panel import FONTS, INK, PAPER, QUIET, SOFT, Panel
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 
 
-def draw(study: Mapping[str, Any], *, narrow: bool = False) -> str:
+def draw(study: Mapping[str, object], *, narrow: bool = False) -> str:
     """The network of a resolved study as SVG text.
 
     Args:
@@ -47,12 +46,12 @@ def draw(study: Mapping[str, Any], *, narrow: bool = False) -> str:
     return "\n".join(parts)
 
 
-def describe(study: Mapping[str, Any]) -> str:
+def describe(study: Mapping[str, object]) -> str:
     """What the drawing of a resolved study shows, for somebody who cannot see it."""
     return _words(read(study)) + topology.words(study)
 
 
-def _panels(study: Mapping[str, Any], found: Layout) -> Iterator[Panel]:
+def _panels(study: Mapping[str, object], found: Layout) -> Iterator[Panel]:
     """What stands below the boxes: the map, and who comes when."""
     top = found.height + 14
     shown = topology.panel(study, found.width, top)

@@ -57,7 +57,7 @@ def read(study: Mapping[str, Any]) -> tuple[Topology, dict[str, list[str]]] | No
     return topology, here
 
 
-def panel(study: Mapping[str, Any], across: float, top: float) -> Panel | None:
+def panel(study: Mapping[str, object], across: float, top: float) -> Panel | None:
     """The map of a resolved study from `top` downwards; None if it has none."""
     found = read(study)
     if found is None:
@@ -104,7 +104,7 @@ def panel(study: Mapping[str, Any], across: float, top: float) -> Panel | None:
     return Panel(parts, y + _LINE / 2)
 
 
-def words(study: Mapping[str, Any]) -> str:
+def words(study: Mapping[str, object]) -> str:
     """What the map shows, for somebody who cannot see it."""
     found = read(study)
     if found is None:
@@ -114,7 +114,7 @@ def words(study: Mapping[str, Any]) -> str:
     return f" The map of {len(topology.places)} places, with hosts at {who}."
 
 
-def _title(topology: Topology, here: Mapping[str, Any]) -> str:
+def _title(topology: Topology, here: Mapping[str, object]) -> str:
     source = f" from {topology.source}" if topology.source else ""
     return f"The map{source}: {len(topology.places)} places, hosts at {len(here)}"
 

@@ -135,7 +135,7 @@ def settings(plan: Plan, addresses: list[str]) -> str:
     return json.dumps(hosts)
 
 
-def of_host(stack: Settings, pings: bool = False) -> dict[str, Any]:
+def of_host(stack: Settings, pings: bool = False) -> dict[str, object]:
     """What of a stack a kernel has for a host as a whole.
 
     Args:
@@ -260,5 +260,5 @@ def _said(value: Any) -> str:
 
 
 @cache
-def _base() -> dict[str, Any]:
+def _base() -> dict[str, object]:
     return json.loads(_core.tcp_profiles())[BASE]

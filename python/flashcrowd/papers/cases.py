@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flashcrowd.papers import verdict
-from flashcrowd.papers.evidence import StudyEvidence, Where
+from flashcrowd.papers.evidence import Given, StudyEvidence, Where
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
@@ -107,7 +107,7 @@ def _exceptions(
     return " ".join(parts)
 
 
-def given_where(given: Mapping[str, object]) -> Where:
+def given_where(given: Given) -> Where:
     """The condition ``where`` of a claim; without one, all points."""
     where = given.get("where", {})
     return where if isinstance(where, Mapping) else {}

@@ -11,14 +11,13 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.papers import effects
-from flashcrowd.papers.evidence import Evidence, Untold
+from flashcrowd.papers.evidence import Evidence, Given, Untold
 from flashcrowd.papers.verdict import Finding, Verdict
 
 #: A way to put claims to the test.
-Judge = Callable[[Evidence, Mapping[str, Any]], Finding]
+Judge = Callable[[Evidence, Given], Finding]
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,10 @@ class Claim:
     says: str
     judge: str
     needs: tuple[str, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Given = field(default_factory=dict)
     published: str = ""
     note: str = ""
-    reasons: tuple[Mapping[str, Any], ...] = ()
+    reasons: tuple[Given, ...] = ()
     otherwise: str = ""
     by_construction: str = ""
     main: bool = False

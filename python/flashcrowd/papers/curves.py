@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.papers.evidence import Given, StudyEvidence
 from flashcrowd.report import source as tables
 
 
@@ -61,7 +60,7 @@ def _read(study: StudyEvidence, what: str) -> Curves:
     return found
 
 
-def stretch(given: Mapping[str, Any]) -> tuple[float, float]:
+def stretch(given: Given) -> tuple[float, float]:
     """From when to when a claim is about a run, in seconds: `from_s` and `to_s`, or all of it."""
     return float(given.get("from_s", 0.0)), float(given.get("to_s", np.inf))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import Estimate, difference
@@ -20,7 +20,7 @@ from flashcrowd.report.statistics import Estimate, difference
 Effect = dict[int, float]
 
 
-def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def explains(evidence: Evidence, given: Given) -> Finding:
     """Without a rule, at least half of an effect is gone.
 
     Parameters: `slow` and `fast`, the two points; `as_is` and `without`, the variants with and
@@ -42,7 +42,7 @@ def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(verdict.more_than(gone, 0.0), text, total.n, _instead(study, given, whole))
 
 
-def reason(evidence: Evidence, given: Mapping[str, Any]) -> str:
+def reason(evidence: Evidence, given: Given) -> str:
     """Why a claim failed: what is left of an effect in each variant, in a sentence.
 
     Parameters as for :func:`explains`, but `variants`, a list of tables with `says` and `is`.
@@ -66,7 +66,7 @@ def reason(evidence: Evidence, given: Mapping[str, Any]) -> str:
     )
 
 
-def effect(study: StudyEvidence, given: Mapping[str, Any], variant: Mapping[str, Any]) -> Effect:
+def effect(study: StudyEvidence, given: Given, variant: Mapping[str, Any]) -> Effect:
     """The relative difference in download time between `slow` and `fast`, under `variant`."""
     common = {**cases.given_where(given), **variant}
     slow, fast = study.one({**common, **given["slow"]}), study.one({**common, **given["fast"]})
@@ -81,7 +81,7 @@ def effect(study: StudyEvidence, given: Mapping[str, Any], variant: Mapping[str,
     }
 
 
-def _instead(study: StudyEvidence, given: Mapping[str, Any], whole: Effect) -> str:
+def _instead(study: StudyEvidence, given: Given, whole: Effect) -> str:
     """What the effect becomes without another rule, in words."""
     if "instead" not in given:
         return ""

@@ -19,6 +19,8 @@ Result = TypeVar("Result")
 
 #: Conditions on a point: swept setting (dotted path or its tail) to value or values.
 Where = Mapping[str, object]
+#: What a claim says to its judge, `given` in `claims.toml`. Each judge says which keys it reads.
+Given = Mapping[str, Any]
 
 
 class Untold(Exception):

@@ -7,18 +7,16 @@ Parameters are those of the claim's ``given`` table. ``study`` names the study; 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from flashcrowd.papers import cases, effects, verdict
 from flashcrowd.papers.cases import Case, conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.evidence import Evidence, Given
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 
 
-def change_at_most(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def change_at_most(evidence: Evidence, given: Given) -> Finding:
     """At every point the mean download time is at most `bound` above that at `against`."""
     return conclude(
         _changes(evidence, given),
@@ -28,9 +26,7 @@ def change_at_most(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def change_more_than(
-    evidence: Evidence, given: Mapping[str, Any], *, some: bool = False
-) -> Finding:
+def change_more_than(evidence: Evidence, given: Given, *, some: bool = False) -> Finding:
     """At every point the mean download time is more than `bound` above that at `against`."""
     return conclude(
         _changes(evidence, given),
@@ -41,12 +37,12 @@ def change_more_than(
     )
 
 
-def some_change_more_than(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def some_change_more_than(evidence: Evidence, given: Given) -> Finding:
     """At one point at least the mean download time is more than `bound` above `against`."""
     return change_more_than(evidence, given, some=True)
 
 
-def change_within(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def change_within(evidence: Evidence, given: Given) -> Finding:
     """At every point the mean download time differs from `against` by at most `bound`."""
     return conclude(
         _changes(evidence, given),
@@ -56,7 +52,7 @@ def change_within(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def faster(evidence: Evidence, given: Mapping[str, Any], *, some: bool = False) -> Finding:
+def faster(evidence: Evidence, given: Given, *, some: bool = False) -> Finding:
     """At every point of `where` downloads take less time than at `against`."""
     return conclude(
         _changes(evidence, given),
@@ -67,12 +63,12 @@ def faster(evidence: Evidence, given: Mapping[str, Any], *, some: bool = False) 
     )
 
 
-def some_faster(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def some_faster(evidence: Evidence, given: Given) -> Finding:
     """At one point of `where` at least downloads take less time than at `against`."""
     return faster(evidence, given, some=True)
 
 
-def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def arithmetic(evidence: Evidence, given: Given) -> Finding:
     """Each of `numbers`, factors (`of`) divided by others (`over`), is as the paper has it.
 
     That is within `within`, a share, of `published`, or between `low` and `high`. The claim gives
@@ -91,13 +87,13 @@ def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(found, f"{', '.join(shown)} {unit}".rstrip() + ", computed")
 
 
-def not_testable(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def not_testable(evidence: Evidence, given: Given) -> Finding:
     """A sentence about something that this program has not got."""
     del evidence
     return Finding(Verdict.NOT_TESTABLE, "–", 0, str(given["why"]))
 
 
-def _changes(evidence: Evidence, given: Mapping[str, Any]) -> list[Case]:
+def _changes(evidence: Evidence, given: Given) -> list[Case]:
     study = evidence[given["study"]]
     where = cases.given_where(given)
     return cases.changes(study, study.download_time, where, given["against"])

@@ -15,19 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import Case, conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate, difference
-
-Given = Mapping[str, Any]
 
 #: A measure of a study, with the parameters in `given`.
 Quantity = Callable[[StudyEvidence, Given], Measure]

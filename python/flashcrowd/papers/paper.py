@@ -40,7 +40,7 @@ class Quick:
     """
 
     repeats: int
-    set: Mapping[str, Any] = field(default_factory=dict)
+    set: Mapping[str, object] = field(default_factory=dict)
     keep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class Variation:
     """
 
     says: str = ""
-    set: Mapping[str, Any] = field(default_factory=dict)
+    set: Mapping[str, object] = field(default_factory=dict)
     keep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     repeats: int | None = None
 
@@ -78,7 +78,7 @@ class Playing:
 
     says: str
     file: str
-    set: Mapping[str, Any]
+    set: Mapping[str, object]
     keep: Mapping[str, Sequence[Any]]
     quick: Quick
     program: str

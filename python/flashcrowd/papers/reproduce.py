@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.engines import registry
 from flashcrowd.papers import campaign, distance, null_world, paper, paper_docs, paper_page
@@ -47,7 +46,7 @@ def reproduce(
     jobs: int | None = None,
     only: Sequence[str] = (),
     tell: Tell = lambda name, number, count: None,
-    further: Mapping[str, Any] | None = None,
+    further: Mapping[str, object] | None = None,
     repeats: int | None = None,
     again: str | None = None,
     engine: str = registry.DEFAULT,

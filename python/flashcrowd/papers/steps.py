@@ -35,7 +35,7 @@ def read(study: StudyEvidence, path: str, end_s: float) -> list[Step]:
     return [Step(at, to, value) for (at, value), to in zip(times, ends, strict=True) if to > at]
 
 
-def _at(document: Mapping[str, Any], path: str) -> Any:
+def _at(document: Mapping[str, object], path: str) -> Any:
     value: Any = document
     for part in path.split("."):
         value = value[part]

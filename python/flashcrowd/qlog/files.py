@@ -66,7 +66,7 @@ def _dictionaries(rows: pa.Table) -> Iterator[Row]:
             yield {name: value for name, value in row.items() if value is not None}
 
 
-def _header(end: Row, results: Source, format: Format) -> dict[str, Any]:
+def _header(end: Row, results: Source, format: Format) -> dict[str, object]:
     """What stands above the events."""
     trace = {
         "title": f"{end['workload']} {end['member']}: {end['host']} to {end['remote']}",
@@ -82,7 +82,7 @@ def _header(end: Row, results: Source, format: Format) -> dict[str, Any]:
     }
     kind = "JSON-SEQ" if format == "json-seq" else "JSON"
     title = str(results.study.get("title", ""))
-    head: dict[str, Any] = {"qlog_version": VERSION, "qlog_format": kind, "title": title}
+    head: dict[str, object] = {"qlog_version": VERSION, "qlog_format": kind, "title": title}
     return head | {"trace": trace}
 
 
@@ -100,5 +100,5 @@ def _records(
     yield "\n]}]}\n"
 
 
-def _json(value: dict[str, Any]) -> str:
+def _json(value: dict[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from flashcrowd.report import lacking, wording
 from flashcrowd.report.clause_words import MOST_WORDS, every, words
@@ -40,7 +39,7 @@ def sentences(
     headline: Headline,
     points: Points,
     judged: Sequence[Judged] = (),
-    provenance: Mapping[str, Any] | None = None,
+    provenance: Mapping[str, object] | None = None,
 ) -> list[str]:
     """What a study answers, and what of it is missing.
 
@@ -101,7 +100,7 @@ def _alone(measures: Sequence[Measure], points: Points) -> Iterator[str]:
 
 
 def _compared(
-    measures: Sequence[Measure], compared: Compared, provenance: Mapping[str, Any]
+    measures: Sequence[Measure], compared: Compared, provenance: Mapping[str, object]
 ) -> list[str]:
     """Of each measure what differs; then which do not, or what is still open."""
     found = {measure.name: clauses(measure, compared) for measure in measures}

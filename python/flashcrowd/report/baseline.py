@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.base.metrics import CASE
 from flashcrowd.report import axis_words, wording
@@ -41,7 +40,7 @@ class Baseline:
         return f"{text}, at {wording.listed([axis_words.each(axis) for axis in others])}"
 
 
-def baseline(points: Points, wanted: Mapping[str, Any]) -> Baseline | None:
+def baseline(points: Points, wanted: Mapping[str, object]) -> Baseline | None:
     """The baseline that a study names, or the first level of its first axis.
 
     Args:

@@ -36,8 +36,8 @@ class Merged:
     """
 
     tables: Mapping[str, pa.Table]
-    study: Mapping[str, Any]
-    provenance: Mapping[str, Any]
+    study: Mapping[str, object]
+    provenance: Mapping[str, object]
     notices: tuple[str, ...]
     settings: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -92,7 +92,7 @@ def merged(sides: Sequence[Side]) -> Merged:
     return Merged(tables, _study(sides), sides[0].provenance, tuple(notices), _settings(sides))
 
 
-def _study(sides: Sequence[Side]) -> Mapping[str, Any]:
+def _study(sides: Sequence[Side]) -> Mapping[str, object]:
     """The study of the first folder, with the repeats of the one at which was looked most often.
 
     What it expects is not judged here: it was said of one folder.
@@ -305,7 +305,7 @@ class _Behind(Mapping[str, pa.Table]):
             points = [self._of_point[number][p] for p in table.column("point").to_pylist()]
             # Points of one folder follow those of the one before, so that each has its own number.
             place = [number * self._count + index for index, _ in points]
-            columns: dict[str, Any] = {name: table.column(name) for name in _fixed(table)}
+            columns: dict[str, object] = {name: table.column(name) for name in _fixed(table)}
             columns["point"] = pa.array(place, pa.int64())
             for i, path in enumerate(self._every):
                 columns[path] = pa.array([_text(values[i]) for _, values in points])

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,8 +57,8 @@ class Side:
 
     name: str
     tables: Mapping[str, pa.Table]
-    study: Mapping[str, Any]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    study: Mapping[str, object]
+    provenance: Mapping[str, object] = field(default_factory=dict)
     program: str = ""
     version: int = schema.VERSION
     columns: tuple[str, ...] = ()
@@ -159,7 +158,7 @@ class _ByName(Mapping[str, pa.Table]):
     def _load(self, name: str) -> pa.Table:
         with self._opened(name) as file:
             table = file.read()
-            columns: dict[str, Any] = {}
+            columns: dict[str, object] = {}
             for place in _layout(name):
                 if place.name in table.column_names and not _unit_differs(place, table.schema):
                     columns[place.name] = table.column(place.name).cast(place.type)

@@ -21,7 +21,7 @@ _ARRIVALS = {
 }
 
 
-def title(study: Mapping[str, Any]) -> str:
+def title(study: Mapping[str, object]) -> str:
     """The title that the study gives itself."""
     return str(study.get("title") or "A study without a title")
 
@@ -43,7 +43,7 @@ def _several(axis: Axis) -> str:
     return f"{count} cases" if axis.cases else f"{count} values of {axis.name}"
 
 
-def question(study: Mapping[str, Any]) -> str:
+def question(study: Mapping[str, object]) -> str:
     """What the study's author asks, if anything."""
     return str(study.get("description") or "")
 
@@ -113,7 +113,7 @@ def _between(name: str, value: object) -> str:
     return f"{name} {shown(value)}"
 
 
-def _rate(table: Mapping[str, Any], key: str) -> str:
+def _rate(table: Mapping[str, object], key: str) -> str:
     rate = table.get(key)
     if isinstance(rate, Mapping) and is_trace(rate):
         return curve(rate, table.get("framing")).words
@@ -128,7 +128,7 @@ def _line(access: object) -> str:
     return str(access)
 
 
-def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _workloads(study: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name, workload in section(study.get("workloads")).items():
         workload = section(workload)
         kind = str(workload.get("kind", "workload"))
@@ -165,7 +165,7 @@ def _origin(origin: Mapping[str, Any]) -> str:
     )
 
 
-def _clients(clients: Mapping[str, Any]) -> str:
+def _clients(clients: Mapping[str, object]) -> str:
     parts = [_who("clients", clients), "in order" if clients.get("in_order") else "in any order"]
     parts.append(_phrase(_ARRIVALS, clients.get("arrivals")))
     return ", ".join(part for part in parts if part)
@@ -178,7 +178,7 @@ def _who(role: str, population: Mapping[str, Any]) -> str:
     return f"{role} on {which} of {groups}"
 
 
-def _population(population: Mapping[str, Any]) -> str:
+def _population(population: Mapping[str, object]) -> str:
     role = "seeds" if population.get("role") == "seed" else "leechers"
     who = _who(role, population)
     upload = population.get("upload")

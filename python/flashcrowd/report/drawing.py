@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from flashcrowd.diagram import describe, draw
 from flashcrowd.drawing.blocks import Figure, Svg
@@ -15,7 +14,7 @@ _CAPTION = (
 )
 
 
-def network(study: Mapping[str, Any], slug: str = "network") -> Figure:
+def network(study: Mapping[str, object], slug: str = "network") -> Figure:
     """The drawing of a resolved study, as ``results.study`` has it."""
     svg = Svg(draw(study), draw(study, narrow=True))
     return Figure(slug, svg, _CAPTION, describe(study))

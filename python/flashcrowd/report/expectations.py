@@ -127,7 +127,7 @@ def _judge(
                 yield _one(name, says, measure, pairs, limits, relative, looks)
 
 
-def _chosen(points: Points, at: Mapping[str, Any]) -> Iterator[Point]:
+def _chosen(points: Points, at: Mapping[str, object]) -> Iterator[Point]:
     """The points that have these sweep values."""
     wanted = [points.chosen(path, value) for path, value in at.items()]
     for point in points.points:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -245,7 +244,7 @@ def _source_upload(results: Source, swarm: str, of_seeds: Mapping[int, float]) -
     return sent
 
 
-def _group(host: str, groups: Mapping[str, Any]) -> str:
+def _group(host: str, groups: Mapping[str, object]) -> str:
     """The group that a host belongs to: hosts are called `group-7`, or `group` if it has one."""
     return host if host in groups else host.rpartition("-")[0]
 
@@ -372,7 +371,7 @@ def _fetches(results: Source) -> Iterator[Observations]:
         yield from _observed("server rate", f"{name} from {host}", runs[mine], rates[mine])
 
 
-def _of_group(names: np.ndarray, workloads: Mapping[str, Any]) -> np.ndarray:
+def _of_group(names: np.ndarray, workloads: Mapping[str, object]) -> np.ndarray:
     """The workloads of a study of which these are: where a group downloads, each has a number."""
     whole = [it if it in workloads else it.rpartition("-")[0] for it in names.tolist()]
     return np.asarray(whole, dtype=object)

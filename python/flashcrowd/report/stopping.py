@@ -12,7 +12,7 @@ from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points
 
 
-def method(study: Mapping[str, Any], usual: str) -> str:
+def method(study: Mapping[str, object], usual: str) -> str:
     """How intervals are made, for the foot of a page; `usual` for a fixed number of runs."""
     looks = Looks.of_study(study)
     return usual if looks is None else f"{sequential.words(looks)} Elsewhere: {usual}"
@@ -24,7 +24,7 @@ def deciding(study: Mapping[str, Any], headline: Headline) -> Sequence[Measure]:
     return headline.measures if named else headline.measures[:1]
 
 
-def sentences(study: Mapping[str, Any], headline: Headline, points: Points) -> Iterator[str]:
+def sentences(study: Mapping[str, object], headline: Headline, points: Points) -> Iterator[str]:
     """Whether every point is known as well as the study wants; nothing if it does not say."""
     looks = Looks.of_study(study)
     measures = deciding(study, headline)

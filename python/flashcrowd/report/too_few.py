@@ -19,7 +19,7 @@ _COUNTS = (8, 10, 15, 20, 30, 50, 100)
 _LEVEL = 0.975
 
 
-def too_few(clause: Clause, compared: Compared, provenance: Mapping[str, Any]) -> str:
+def too_few(clause: Clause, compared: Compared, provenance: Mapping[str, object]) -> str:
     """That runs are too few to tell two levels apart, and how many more would, in what time.
 
     Args:

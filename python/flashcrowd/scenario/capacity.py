@@ -176,6 +176,6 @@ class Capacity:
         return text_schema(cls)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, object]:
         """A string."""
         return {"type": "string", "examples": ["rates 0 5000000", "opportunities 0 5 5 20"]}

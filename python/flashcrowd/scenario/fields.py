@@ -106,7 +106,7 @@ class Word:
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The word, or what else is allowed."""
         inner = handler(schema)
         options = [item for item in inner.get("anyOf", [inner]) if item != {"type": "null"}]

@@ -35,7 +35,7 @@ class Files:
         self.doubts[Problem(str(path), value, why, hint)] = None
 
 
-def rows_said(given: dict[str, Any]) -> int | None:
+def rows_said(given: dict[str, object]) -> int | None:
     """How many rows the study says that a file has; what is no number is refused later."""
     said = given.get("rows")
     return said if type(said) is int else None

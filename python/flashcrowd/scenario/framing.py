@@ -76,7 +76,7 @@ class Framing:
         framed = packet + self.overhead.bytes
         return -(-framed // 48) * 53 if self.atm else framed
 
-    def to_plan(self) -> dict[str, Any]:
+    def to_plan(self) -> dict[str, object]:
         """As a plan has it."""
         if self.atm:
             return {"kind": "atm", "encapsulation_bytes": self.overhead.bytes}
@@ -103,7 +103,7 @@ class Framing:
         return text_schema(cls)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, object]:
         """A name or a size."""
         names = [*FRAMES, *ENCAPSULATIONS]
         sizes = {"type": "string", "examples": ["38 B", "atm 40 B"]}

@@ -96,7 +96,7 @@ class Delay:
         return text_schema(cls)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, object]:
         """A string."""
         return {"type": "string", "examples": ["12.5 ms", "1 ms to 25 ms", "1 ms to 25 ms, drawn"]}
 

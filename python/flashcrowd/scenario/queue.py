@@ -99,6 +99,6 @@ class Queue:
         return text_schema(cls)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, object]:
         """A string."""
         return {"type": "string", "examples": ["200 packets", "64 KiB", "unlimited"]}

@@ -32,7 +32,7 @@ def _completed_profiles(given: Any) -> Any:
     return _completed(given, shipped.profiles) if isinstance(given, dict) else given
 
 
-def _completed(given: dict[str, Any], all_of: Any) -> dict[str, Any]:
+def _completed(given: dict[str, object], all_of: Any) -> dict[str, object]:
     return {name: shipped.completed(table, name, all_of()) for name, table in given.items()}
 
 

@@ -134,7 +134,7 @@ Departure = Annotated[
 ]
 
 
-def _default_arrivals(given: dict[str, Any]) -> FlashCrowd:
+def _default_arrivals(given: dict[str, object]) -> FlashCrowd:
     return FlashCrowd(spread=Span("0 s" if given.get("role") == "seed" else "10 s"))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +44,7 @@ class Card:
 
     run: Run
     plan: str
-    cost: Mapping[str, Any]
+    cost: Mapping[str, object]
 
 
 def write(

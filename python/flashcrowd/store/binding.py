@@ -55,7 +55,7 @@ class Binding:
             raise ValueError("it does not name files of runs")
         return cls(plain["rows"], tuple(plain[RUNS]))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain values."""
         return {"rows": self.rows, RUNS: list(self.runs)}
 

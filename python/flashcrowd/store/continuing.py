@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.base import folder_files
 from flashcrowd.store import atomic, batch, digests
@@ -25,7 +24,7 @@ from flashcrowd.store.verified import FILE as DIGESTS
 
 
 @understood
-def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:
+def changes_of(path: Path, manifest: Manifest, study: Mapping[str, object]) -> list[str]:
     """Why a folder cannot go on as `manifest` wants, one line a reason; empty if it can, or is new.
 
     Where the folder's own manifest is damaged, gone, or that of another folder, its files of runs
@@ -87,7 +86,7 @@ def _written(path: Path) -> bool:
 
 
 def _strange(
-    path: Path, manifest: Manifest, study: Mapping[str, Any], damage: DamagedResults
+    path: Path, manifest: Manifest, study: Mapping[str, object], damage: DamagedResults
 ) -> list[str]:
     """Whether a folder without a manifest of its own is another study's, one line a reason."""
     known, said = False, f"{FILE} {damage.what}"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -54,7 +54,7 @@ class Finished(Protocol):
         ...
 
     @property
-    def cost(self) -> Mapping[str, Any]:
+    def cost(self) -> Mapping[str, object]:
         """Columns of the table `timings`."""
         ...
 
@@ -65,7 +65,7 @@ class RunLocation:
 
     file: Path
     row: int
-    cost: Mapping[str, Any]
+    cost: Mapping[str, object]
 
 
 class Folder:
@@ -91,7 +91,7 @@ class Folder:
         cls,
         path: Path,
         manifest: Manifest,
-        study: Mapping[str, Any],
+        study: Mapping[str, object],
         plans: Sequence[str],
         source: str | None = None,
         tell: Tell = lambda _: None,
@@ -124,7 +124,9 @@ class Folder:
             folder._look()
             yield folder
 
-    def _describe(self, study: Mapping[str, Any], plans: Sequence[str], source: str | None) -> None:
+    def _describe(
+        self, study: Mapping[str, object], plans: Sequence[str], source: str | None
+    ) -> None:
         """Write what the folder is for; the manifest last, since it makes the folder one."""
         files = {STUDY: atomic.dump(study)}
         if source is not None:

@@ -38,7 +38,7 @@ class Point:
         plan: digest of its plan, see `plan.digest`.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     plan: str
 
 
@@ -89,7 +89,7 @@ class Manifest:
         """All runs, to look one up."""
         return frozenset(self.runs)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain values, the format's version first."""
         plain = asdict(self)
         return {"format": plain.pop("format"), "tables": plain.pop("tables"), **plain}
@@ -155,8 +155,8 @@ def _reader() -> TypeAdapter[Manifest]:
 def differences(
     old: Manifest,
     new: Manifest,
-    old_study: Mapping[str, Any] | None,
-    new_study: Mapping[str, Any],
+    old_study: Mapping[str, object] | None,
+    new_study: Mapping[str, object],
 ) -> list[str]:
     """Why a folder made for `old` cannot go on as `new`, one line a reason; empty if it can.
 
@@ -195,7 +195,7 @@ def _lost_runs(old: Sequence[Run], new: Sequence[Run]) -> str:
     return ""
 
 
-def changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def changed_settings(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     """Which settings of a study differ, one line each."""
     before, after = _flat(old), _flat(new)
     lines = []
@@ -211,7 +211,7 @@ def changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str
     return lines
 
 
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
+def _flat(value: Any, path: str = "") -> dict[str, object]:
     """Dotted path to leaf."""
     if isinstance(value, Mapping):
         items = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.store import batch, digests, provenance
 from flashcrowd.store.assemble import assembling
@@ -38,7 +37,7 @@ class _Part:
 
     path: Path
     manifest: Manifest
-    study: Mapping[str, Any]
+    study: Mapping[str, object]
     files: Sequence[tuple[Path, Sequence[Card]]]
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.store import batch, digests
 from flashcrowd.store.binding import MOVE, Binding, cards_of
@@ -57,7 +56,7 @@ class Verified:
         return file
 
     @cached_property
-    def _said(self) -> tuple[Binding, dict[str, Any]]:
+    def _said(self) -> tuple[Binding, dict[str, object]]:
         results = self.folder.parent
         with digests.reading(self.folder / FILE, results):
             plain = digests.read_sealed(self.folder / FILE, results)

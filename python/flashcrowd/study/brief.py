@@ -26,10 +26,10 @@ def brief(study: Study) -> dict[str, Any]:
     return {"format": study.format, **_table(study, study.model_dump(mode="json", by_alias=True))}
 
 
-def _table(table: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
+def _table(table: BaseModel, document: dict[str, object]) -> dict[str, object]:
     """What of a table, as `document` has it, differs from the defaults."""
-    kept: dict[str, Any] = {}
-    before: dict[str, Any] = {}
+    kept: dict[str, object] = {}
+    before: dict[str, object] = {}
     for name, info in type(table).model_fields.items():
         value = before[name] = getattr(table, name)
         key = info.alias or name
@@ -61,7 +61,7 @@ def _rows(rows: int | None) -> dict[str, int]:
     return {} if rows is None else {"rows": rows}
 
 
-def _line(line: Line, document: dict[str, Any]) -> Any:
+def _line(line: Line, document: dict[str, object]) -> Any:
     """A line: its name, or its name and what it has otherwise."""
     if line.line not in LINES:
         return _table(line, document)
@@ -70,7 +70,7 @@ def _line(line: Line, document: dict[str, Any]) -> Any:
     return {"line": line.line, **own} if own else line.line
 
 
-def _variant(table: Stack | Utp | Profile, document: dict[str, Any]) -> dict[str, Any]:
+def _variant(table: Stack | Utp | Profile, document: dict[str, object]) -> dict[str, object]:
     """A stack, a uTP configuration or a client: its base, and what it has otherwise."""
     all_of = {Stack: shipped.stacks, Utp: shipped.utps, Profile: shipped.profiles}[type(table)]()
     base = {"base": table.base, **all_of[table.base]}
@@ -83,9 +83,9 @@ def _variant(table: Stack | Utp | Profile, document: dict[str, Any]) -> dict[str
     return {"base": table.base, **_other(document, usual), **said}
 
 
-def _other(document: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+def _other(document: dict[str, object], usual: dict[str, object]) -> dict[str, object]:
     """The values that are not the usual ones."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in document.items():
         other = usual.get(key)
         if isinstance(value, dict) and isinstance(other, dict) and "kind" not in value:

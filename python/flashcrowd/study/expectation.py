@@ -7,7 +7,7 @@ can be judged by expectations that were written after it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -38,9 +38,9 @@ class Expectation(Table):
     change_above: Bound = None
     """The measure is larger than that of the baseline by more than this; "-5 %": it is not smaller
     by 5 % or more."""
-    baseline: dict[str, Any] = Field(default_factory=dict)
+    baseline: dict[str, object] = Field(default_factory=dict)
     """Swept path (or its end) to value: what a change is compared with. Without, as `[report]`."""
-    at: dict[str, Any] = Field(default_factory=dict)
+    at: dict[str, object] = Field(default_factory=dict)
     """Swept path (or its end) to value: only points with these values are judged. Without, all."""
     together: bool = False
     """Judge the mean over the points, and not each point."""

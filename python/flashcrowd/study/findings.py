@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from flashcrowd.base import paths
 from flashcrowd.base.errors import Problem, StudyError
@@ -22,7 +21,7 @@ class Findings:
         self._lists = {path: values for axis in axes for path, values in axis.items()}
         self._problems: dict[tuple[str, str, str], Problem] = {}
 
-    def add(self, problems: Iterable[Problem], values: Mapping[str, Any]) -> None:
+    def add(self, problems: Iterable[Problem], values: Mapping[str, object]) -> None:
         """Takes up what is wrong at the point with these sweep values."""
         for problem in problems:
             located = self._located(problem, values)
@@ -30,7 +29,7 @@ class Findings:
             key = (located.path, located.value, form(located.allowed))
             self._problems.setdefault(key, located)
 
-    def _located(self, problem: Problem, values: Mapping[str, Any]) -> Problem:
+    def _located(self, problem: Problem, values: Mapping[str, object]) -> Problem:
         for path, value in values.items():
             if problem.path == path or problem.path.startswith((f"{path}.", f"{path}[")):
                 listed = self._lists.get(path, [])
@@ -54,6 +53,6 @@ class Findings:
             raise StudyError(self.found, source)
 
 
-def at(values: Mapping[str, Any]) -> str:
+def at(values: Mapping[str, object]) -> str:
     """A point in words."""
     return ", ".join(f"{path} = {shown(value)}" for path, value in values.items())

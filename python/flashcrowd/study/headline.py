@@ -48,7 +48,7 @@ class Headline(Table):
     """Measures that decide, as in "p95 ping of bystander"; without, what the workloads suggest."""
     by: Literal["none", "group", "population"] = "none"
     """Whether measures of swarms are given for each group or population as well."""
-    baseline: Annotated[dict[str, Any], BeforeValidator(_setting)] = Field(default_factory=dict)
+    baseline: Annotated[dict[str, object], BeforeValidator(_setting)] = Field(default_factory=dict)
     """Swept path (or its end) to value, or `case` to one of `cases`: each point is compared with
     the one that has this value and is like it otherwise. Without, the first value of the first
     axis of the sweep."""
@@ -123,7 +123,9 @@ def _case_problems(cases: Sequence[str], axes: Sequence[Axis]) -> Iterator[Probl
             yield Problem(place, shown(name), "each name once")
 
 
-def without(document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]) -> dict[str, Any]:
+def without(
+    document: dict[str, object], fixed: Iterable[str], axes: Sequence[Axis]
+) -> dict[str, object]:
     """The document of a study whose report does not speak of paths that are no longer swept.
 
     Args:
@@ -274,7 +276,7 @@ def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
 
 
 def setting_problems(
-    table: str, settings: dict[str, Any], axes: Sequence[Axis], cases: Sequence[str]
+    table: str, settings: dict[str, object], axes: Sequence[Axis], cases: Sequence[str]
 ) -> Iterator[Problem]:
     """What is not swept in a `table` (its path) of swept paths, or their ends, and values.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.base import toml_text
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.scenario.text_file import text_of, unread
 
 
-def table_of(file: Path) -> dict[str, Any]:
+def table_of(file: Path) -> dict[str, object]:
     """What a TOML file says.
 
     Raises:

@@ -17,7 +17,7 @@ _NAMES = ("base", "line")
 TOP = ("title", "description", "seed", "repeats")
 
 
-def wholes_first(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def wholes_first(values: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """The values in rounds: a whole (a table, a line's name) comes before what refines it."""
     left = {path: tuple(paths.parse(path) or [path]) for path in values}
     while left:
@@ -32,7 +32,7 @@ def _refines(segments: Sequence[str], other: Sequence[str]) -> bool:
     return segments != other and _is_part(segments, whole)
 
 
-def refined(given: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any] | None:
+def refined(given: dict[str, object], values: Mapping[str, object]) -> dict[str, object] | None:
     """The content of a file with values put into tables that it has; `None` if it lacks one."""
     for path, value in values.items():
         segments = paths.parse(path) or [path]
@@ -47,12 +47,12 @@ def refined(given: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any] 
 
 
 def overridden(
-    given: dict[str, Any],
-    document: dict[str, Any],
+    given: dict[str, object],
+    document: dict[str, object],
     axes: Sequence[Axis],
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     fixed: Collection[str] = (),
-) -> tuple[dict[str, Any], list[Problem]]:
+) -> tuple[dict[str, object], list[Problem]]:
     """The content of a file with other values at some paths, and what is wrong with the paths.
 
     Args:
@@ -120,13 +120,13 @@ def _is_part(segments: Sequence[str], whole: Sequence[str]) -> bool:
     return len(whole) < len(segments) and [*segments[: len(whole)]] == [*whole]
 
 
-def _hint(path: str, document: dict[str, Any]) -> str:
+def _hint(path: str, document: dict[str, object]) -> str:
     """What may have been meant, or where to set a path that only the file can set."""
     hint = near(path, document)
     return f"set `{path}` in the study file" if f'"{path}"' in hint else hint
 
 
-def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, Any]:
+def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, object]:
     """`given` with a value at a path; a shorthand on the way becomes the table it stands for."""
     copy = dict(given) if isinstance(given, dict) else {}
     first, *rest = segments
@@ -140,7 +140,7 @@ def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict
     return copy
 
 
-def replaced_in(given: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def replaced_in(given: dict[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """The content of a file with other values where it has some; itself if it has none there."""
     for path, value in values.items():
         segments = paths.parse(path)

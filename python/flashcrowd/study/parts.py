@@ -72,7 +72,7 @@ class Parts:
             tables[root] = table
         return self._first.model_copy(update=tables)
 
-    def scenario(self, document: dict[str, Any], rows: Sequence[int]) -> Scenario:
+    def scenario(self, document: dict[str, object], rows: Sequence[int]) -> Scenario:
         """The scenario that a document means.
 
         Args:
@@ -121,7 +121,7 @@ class Parts:
             )
         return self._reached[place]
 
-    def _problems(self, document: dict[str, Any]) -> list[Problem]:
+    def _problems(self, document: dict[str, object]) -> list[Problem]:
         """What is wrong with a document, whose values are shown as they are written."""
         try:
             Scenario.model_validate(document, context=self._context)

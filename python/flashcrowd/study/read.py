@@ -6,7 +6,6 @@ import ast
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.base import paths, toml_text
 from flashcrowd.base.errors import MISSING, Problem, StudyError, visible
@@ -62,7 +61,7 @@ def _shipped(path: str | Path) -> str:
     return f"`flashcrowd init --template {name.removesuffix('.toml')}` writes the one that ships"
 
 
-def parse_document(text: str, source: str) -> dict[str, Any]:
+def parse_document(text: str, source: str) -> dict[str, object]:
     """The content of a study file, from its text.
 
     Raises:

@@ -47,7 +47,7 @@ def axes_of(given: Any) -> Any:
     raise UnitError("a table of paths, each with a list of values")
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Paths and lists, whether a path is written in quotes or as nested tables."""
     for key, value in table.items():
         path = f"{prefix}.{key}" if prefix else key
@@ -66,7 +66,7 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Quantity | Queue | Delay) else value
 
 
-def shape_problems(axes: Sequence[Axis], document: dict[str, Any]) -> list[Problem]:
+def shape_problems(axes: Sequence[Axis], document: dict[str, object]) -> list[Problem]:
     """What is wrong with the paths and the lengths of the lists."""
     problems: list[Problem] = []
     seen: list[tuple[list[str], str]] = []
@@ -117,7 +117,7 @@ def _twins(place: str, values: list[Any]) -> list[Problem]:
 
 
 def path_problems(
-    place: str, path: str, segments: Sequence[str], document: dict[str, Any], value: str = ""
+    place: str, path: str, segments: Sequence[str], document: dict[str, object], value: str = ""
 ) -> list[Problem]:
     """Whether a study has a value at a path that may be replaced; `value` is what is shown."""
     value = value or shown(path)
@@ -133,7 +133,7 @@ def path_problems(
     return []
 
 
-def near(path: str, document: dict[str, Any]) -> str:
+def near(path: str, document: dict[str, object]) -> str:
     """The nearest path that exists: the last wrong segment first, then the path as a whole."""
     segments = paths.parse(path) or []
     if segments and segments[0] in WHOLE:
@@ -153,7 +153,7 @@ def near(path: str, document: dict[str, Any]) -> str:
     return did_you_mean(path, (paths.join(leaf) for leaf in paths.leaves(document)))
 
 
-def combinations(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+def combinations(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, object]]]:
     """Of each point the row of each axis, and the values by path."""
     lengths = [len(next(iter(axis.values()), [])) for axis in axes]
     for rows in itertools.product(*map(range, lengths)):

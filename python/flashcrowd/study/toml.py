@@ -12,7 +12,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
-def toml_of(document: Mapping[str, Any]) -> str:
+def toml_of(document: Mapping[str, object]) -> str:
     """The text of a document: values first, then its tables in their order."""
     return "\n".join(_table(document, ())).lstrip("\n") + "\n"
 

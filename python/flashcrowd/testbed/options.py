@@ -37,7 +37,7 @@ class Options:
 
     enoslib: Path
     provider: str
-    configuration: Mapping[str, Any]
+    configuration: Mapping[str, object]
     role: str = ""
     keep: bool = False
     python: str = "python3"
@@ -56,7 +56,7 @@ class Options:
         """
         given = table_of(file)
 
-        def taken(table: dict[str, Any], place: str, key: str, kind: type, default: Any) -> Any:
+        def taken(table: dict[str, object], place: str, key: str, kind: type, default: Any) -> Any:
             value = table.pop(key, default)
             if type(value) is not kind:
                 what = {

@@ -18,7 +18,7 @@ COMMAND_LINE = "command line"
 
 
 def configuration(
-    profile: str, controller: str | None = None, settings: Mapping[str, Any] | None = None
+    profile: str, controller: str | None = None, settings: Mapping[str, object] | None = None
 ) -> str:
     """A configuration that ships, or a variation of it, as the core takes it (JSON).
 
@@ -35,7 +35,7 @@ def configuration(
         names = sorted(shipped.utps())
         problem = Problem("--profile", profile, one_of(names), did_you_mean(profile, names))
         raise StudyError([problem], COMMAND_LINE)
-    given: dict[str, Any] = {"base": profile}
+    given: dict[str, object] = {"base": profile}
     if controller is not None:
         given["controller"] = controller
     # A part refines a whole, in whatever order they are given.
@@ -50,7 +50,7 @@ def configuration(
     return json.dumps({"name": f"{profile}, varied" if varied else profile, **to_plan(table)})
 
 
-def _put(given: dict[str, Any], path: str, value: Any) -> None:
+def _put(given: dict[str, object], path: str, value: Any) -> None:
     *above, last = path.split(".")
     table = given
     for depth, key in enumerate(above, 1):

@@ -27,11 +27,11 @@ class Serving:
     def __init__(self, server: _core.UtpServer, voice: Voice, interval: float) -> None:
         self.server, self.voice, self.interval = server, voice, interval
         self.then = self.asked = time.monotonic()
-        self.before: dict[int, dict[str, Any]] = {}
+        self.before: dict[int, dict[str, object]] = {}
         self.known: set[int] = set()
         self.silent: set[int] = set()
         self.headed = False
-        self.streams: list[dict[str, Any]] = []
+        self.streams: list[dict[str, object]] = []
         self.refused = 0
         self.moved = 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.units import Rate, Size, UnitError
@@ -81,7 +80,7 @@ class TransferRequest:
         """How many there are."""
         return self.to_server + self.to_client
 
-    def core(self) -> dict[str, Any]:
+    def core(self) -> dict[str, object]:
         """As the core takes it."""
         return {
             "bytes": self.bytes,
@@ -91,7 +90,7 @@ class TransferRequest:
             "to_client": self.to_client,
         }
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As it stands in JSON."""
         return {
             "bytes": self.bytes,

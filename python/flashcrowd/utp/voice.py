@@ -57,7 +57,7 @@ class Voice:
         if self.for_people:
             print(text, file=sys.stderr, flush=True)
 
-    def document(self, value: dict[str, Any]) -> None:
+    def document(self, value: dict[str, object]) -> None:
         """The document, if that is the way."""
         if self.as_document:
             print(json.dumps(value, indent=2), flush=True)

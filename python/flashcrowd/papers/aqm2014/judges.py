@@ -8,8 +8,8 @@ from flashcrowd.papers.aqm2014.quantities import measure
 from flashcrowd.papers.aqm2014.words import described
 from flashcrowd.papers.cases import conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest
+from flashcrowd.papers.evidence import Evidence, Given
+from flashcrowd.papers.measured import COMPARISONS, Measured, furthest
 from flashcrowd.papers.verdict import Finding, Verdict
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given, Quantity, named
+from flashcrowd.papers.evidence import Given, StudyEvidence
+from flashcrowd.papers.measured import Quantity, named
 from flashcrowd.papers.rossi2010.quantities import flows, queue_delay
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure

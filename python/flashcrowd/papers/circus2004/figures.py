@@ -9,8 +9,7 @@ from flashcrowd.papers import listing
 from flashcrowd.papers.circus2004 import others, recovery
 from flashcrowd.papers.circus2004.quantities import measure
 from flashcrowd.papers.circus2004.words import CIRCUS, POPULATIONS, described, exact, settings
-from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
-from flashcrowd.papers.measured import Given
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence, Where
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.report import columns

@@ -9,16 +9,13 @@ share     which part of its increase from `against` to `where` is there at `part
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from flashcrowd.papers import cases
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.circus2004.quantities import measure
 from flashcrowd.papers.circus2004.words import described, exact
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, furthest
+from flashcrowd.papers.evidence import Evidence, Given
+from flashcrowd.papers.measured import COMPARISONS, Measured, furthest
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import estimate
@@ -73,7 +70,7 @@ def share(evidence: Evidence, given: Given) -> Finding:
     )
 
 
-def _written(evidence: Evidence, given: Given, study: str) -> Mapping[str, Any]:
+def _written(evidence: Evidence, given: Given, study: str) -> Given:
     """`given` with the values that its words mean in its study."""
     study = given.get("study", study)
     found = dict(given)

@@ -9,8 +9,7 @@ from flashcrowd.papers import paper
 from flashcrowd.papers.circus2004.judges import JUDGES
 from flashcrowd.papers.circus2004.words import CIRCUS
 from flashcrowd.papers.claim import Claim, judge
-from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import Given
+from flashcrowd.papers.evidence import Evidence, Given
 
 
 def instead(given: Given, name: str) -> Given:

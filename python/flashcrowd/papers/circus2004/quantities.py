@@ -9,8 +9,8 @@ import numpy as np
 from flashcrowd.base.units import Rate, Size
 from flashcrowd.papers.circus2004 import recovery
 from flashcrowd.papers.circus2004.words import LINES, POPULATIONS, exact, scale_of
-from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given, Quantity, named
+from flashcrowd.papers.evidence import Given, StudyEvidence
+from flashcrowd.papers.measured import Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
 

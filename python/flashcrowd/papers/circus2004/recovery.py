@@ -8,8 +8,8 @@ import numpy as np
 
 from flashcrowd.base.units import Rate
 from flashcrowd.papers import repairs
-from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given, Quantity
+from flashcrowd.papers.evidence import Given, StudyEvidence
+from flashcrowd.papers.measured import Quantity
 from flashcrowd.papers.repairs import Log
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure

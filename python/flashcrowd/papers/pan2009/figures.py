@@ -9,7 +9,7 @@ import numpy as np
 from flashcrowd.base.units import Rate
 from flashcrowd.drawing.blocks import Block, Cell, Table, Text
 from flashcrowd.papers import curves, listing
-from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import hidden, quantities, rules, survives, today
 from flashcrowd.papers.pan2009.drawings import bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described, limiter, stretch
@@ -101,7 +101,7 @@ def _curve(
     study: StudyEvidence,
     points: Sequence[tuple[float, Point]],
     label: str,
-    given: Mapping[str, object],
+    given: Given,
     factor: float,
 ) -> Curve:
     measure = quantities.rate(study, given)
@@ -345,7 +345,7 @@ def _on(study: StudyEvidence, number: int, where: Where) -> Point | None:
     return study.one({**where, "access.down": down, "access.up": up})
 
 
-def _listing(study: StudyEvidence, given: Sequence[Mapping[str, object]], *, folded: bool) -> Table:
+def _listing(study: StudyEvidence, given: Sequence[Given], *, folded: bool) -> Table:
     measures = [quantities.rate(study, one) for one in given]
     measures += [quantities.rtt(study, SETTLED), quantities.loss(study, {})]
     return listing.listing(study, measures, described, folded=folded)

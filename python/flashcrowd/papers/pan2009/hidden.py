@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from flashcrowd.drawing.blocks import Block, Cell, Table, Text
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.pan2009.judges import JUDGES
 from flashcrowd.papers.pan2009.words import LIMITERS
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -36,7 +35,7 @@ class Sentence:
 
     says: str
     judge: str
-    given: Mapping[str, Any]
+    given: Given
     limit: str
 
 

@@ -11,8 +11,8 @@ from flashcrowd.base.units import Rate
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence, Where
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured
+from flashcrowd.papers.evidence import Evidence, Given, Where
+from flashcrowd.papers.measured import COMPARISONS, Measured
 from flashcrowd.papers.pan2009.quantities import measure, rank_correlation
 from flashcrowd.papers.pan2009.words import described
 from flashcrowd.papers.verdict import Finding

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import combinations, pairwise
-from typing import Any
 
 from flashcrowd.papers import cases, effects, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.measured import minus
 from flashcrowd.papers.rao2010 import iplane, quantities
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -45,13 +44,13 @@ COMPARISONS: dict[str, Callable[[Estimate, float], Verdict]] = {
 _LIMITS = ("10 KiB/s", "20 KiB/s", "50 KiB/s", "100 KiB/s")
 
 
-def level(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def level(evidence: Evidence, given: Given) -> Finding:
     """At every point `measure` is on the right side of `bound`, in its own unit."""
     study = evidence[given["study"]]
     return _level(study, MEASURES[given["measure"]](study), given, given["is"])
 
 
-def gaps_around(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def gaps_around(evidence: Evidence, given: Given) -> Finding:
     """More than `bound` per cent of the sends come more than `limit_ms` after the last one.
 
     And as many come sooner, or else a longer round-trip time would need no ramp-up either.
@@ -61,14 +60,14 @@ def gaps_around(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return _near(study, measure, given, 50.0, 50.0 - given["bound"])
 
 
-def near(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def near(evidence: Evidence, given: Given) -> Finding:
     """At every point `measure` is no further than `tolerance` from `value`."""
     study = evidence[given["study"]]
     measure = MEASURES[given["measure"]](study)
     return _near(study, measure, given, given["value"], given["tolerance"])
 
 
-def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def rises(evidence: Evidence, given: Given) -> Finding:
     """`measure` is larger at each point of `where` than at its partner at `against`."""
     study = evidence[given["study"]]
     measure = MEASURES[given["measure"]](study)
@@ -81,7 +80,7 @@ def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def estimate_flat(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def estimate_flat(evidence: Evidence, given: Given) -> Finding:
     """The number of leechers changes TCP's estimate by at most `bound`, at each RTT."""
     study = evidence[given["study"]]
     measure = quantities.rtt_estimate(study)
@@ -93,7 +92,7 @@ def estimate_flat(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def gaps_ordered(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def gaps_ordered(evidence: Evidence, given: Given) -> Finding:
     """The median time between sends is longer at each upload limit than at the next higher one."""
     study = evidence[given["study"]]
     measure = quantities.median_gap(study)
@@ -110,7 +109,7 @@ def gaps_ordered(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def systems_bounded(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def systems_bounded(evidence: Evidence, given: Given) -> Finding:
     """Systems with shorter paths inside are at most `bound` slower than the homogeneous swarm."""
     study = evidence[given["study"]]
     found = []
@@ -132,7 +131,7 @@ def systems_bounded(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def not_monotonic(evidence: Evidence, given: Given) -> Finding:
     """Download time falls somewhere although the round-trip time rises."""
     study = evidence[given["study"]]
     found = []
@@ -149,7 +148,7 @@ def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def pieces_behind(evidence: Evidence, given: Given) -> Finding:
     """Half way through, the leechers at `slow` have fewer pieces than those at `fast`."""
     study = evidence[given["study"]]
     slow = study.one({**given["where"], **given["slow"]})
@@ -167,7 +166,7 @@ def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(verdict.more_than(found, 0.0), text, found.n)
 
 
-def curves_alike(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def curves_alike(evidence: Evidence, given: Given) -> Finding:
     """Over the download, the pieces at a leecher differ from those at `against` by at most `bound`.
 
     That is the mean over time of the distance of both curves, as a share of the file.
@@ -194,7 +193,7 @@ def curves_alike(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     )
 
 
-def ramp_up_costs_more(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def ramp_up_costs_more(evidence: Evidence, given: Given) -> Finding:
     """What the ramp-up explains of a round-trip time's cost is larger at `fast` than at `slow`.
 
     Parameters: `fast` and `slow`, settings of the upload limit; `rtt` and `base`, those of the
@@ -202,7 +201,7 @@ def ramp_up_costs_more(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """
     study = evidence[given["study"]]
 
-    def explained(limit: Mapping[str, Any]) -> effects.Effect:
+    def explained(limit: Given) -> effects.Effect:
         about = {"where": limit, "slow": given["rtt"], "fast": given["base"]}
         both = [effects.effect(study, about, given[it]) for it in ("with_ramp_up", "without")]
         return {seed: value - both[1][seed] for seed, value in both[0].items() if seed in both[1]}
@@ -216,7 +215,7 @@ def ramp_up_costs_more(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(verdict.more_than(more, 0.0), text, more.n)
 
 
-def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def fraction_below(evidence: Evidence, given: Given) -> Finding:
     """A measurement by others; our distribution, at least, must agree with it."""
     del evidence
     fraction = iplane.fraction_below(given["what"], float(given["value"]))
@@ -228,9 +227,7 @@ def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(Verdict.NOT_TESTABLE, text, 0, why)
 
 
-def _level(
-    study: StudyEvidence, measure: Measure, given: Mapping[str, Any], comparison: str
-) -> Finding:
+def _level(study: StudyEvidence, measure: Measure, given: Given, comparison: str) -> Finding:
     upwards = comparison.endswith("at-most") or comparison == "less-than"
     return conclude(
         cases.levels(study, measure, cases.given_where(given)),
@@ -243,7 +240,7 @@ def _level(
 def _near(
     study: StudyEvidence,
     measure: Measure,
-    given: Mapping[str, Any],
+    given: Given,
     value: float,
     tolerance: float,
 ) -> Finding:

@@ -14,8 +14,8 @@ from flashcrowd.base.units import Rate
 from flashcrowd.papers import steps, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.measured import COMPARISONS, Given, Measured, Stretch, minus
+from flashcrowd.papers.evidence import Evidence, Given
+from flashcrowd.papers.measured import COMPARISONS, Measured, Stretch, minus
 from flashcrowd.papers.rossi2010.quantities import measure
 from flashcrowd.papers.rossi2010.words import described
 from flashcrowd.papers.verdict import Finding, Verdict

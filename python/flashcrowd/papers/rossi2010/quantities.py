@@ -9,8 +9,8 @@ import numpy as np
 
 from flashcrowd.base.units import Rate
 from flashcrowd.papers import curves
-from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given, Quantity, named
+from flashcrowd.papers.evidence import Given, StudyEvidence
+from flashcrowd.papers.measured import Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flashcrowd.drawing.blocks import Cell, Table
 from flashcrowd.papers import paper
-from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.evidence import Evidence, Given
 from flashcrowd.papers.testa2011.judges import JUDGES, MEASURES
 from flashcrowd.papers.verdict import Verdict
 
@@ -30,7 +29,7 @@ class Conclusion:
 
     says: str
     judge: str
-    given: Mapping[str, Any]
+    given: Given
 
 
 def read() -> list[Conclusion]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.testa2011 import quantities, queues, service, waits
 from flashcrowd.papers.testa2011.settings import data, words
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -97,7 +97,7 @@ _FURTHEST: dict[str, Callable[[Estimate], float]] = {
 }
 
 
-def level(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def level(evidence: Evidence, given: Given) -> Finding:
     """At every point `measure` compares with `bound` as `is` says, in its own unit."""
     study = evidence[given["study"]]
     measure = MEASURES[given["measure"]](study)
@@ -109,7 +109,7 @@ def level(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return _concluded(evidence, found, given, _shown(given["measure"], measure))
 
 
-def change(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def change(evidence: Evidence, given: Given) -> Finding:
     """At every point the change of `measure` against `against` compares with `bound`.
 
     The change is relative, unless `relative` is false; then it is in the unit of the measure.
@@ -132,7 +132,7 @@ def change(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return _concluded(evidence, found, given, shown)
 
 
-def explained(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def explained(evidence: Evidence, given: Given) -> Finding:
     """In the study `without`, at least half of what `measure` is in `study` is gone.
 
     Parameters: `study` and `where`; `without`, studies with one thing taken away each, by name,
@@ -167,7 +167,7 @@ def explained(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(decided, text, total.n)
 
 
-def _by_seed(study: StudyEvidence, given: Mapping[str, Any]) -> dict[int, float]:
+def _by_seed(study: StudyEvidence, given: Given) -> dict[int, float]:
     point = study.one(_where(study, given))
     if point is None:
         return {}
@@ -178,7 +178,7 @@ def _by_seed(study: StudyEvidence, given: Mapping[str, Any]) -> dict[int, float]
 def _concluded(
     evidence: Evidence,
     found: list[Case],
-    given: Mapping[str, Any],
+    given: Given,
     shown: Callable[[Estimate], str],
 ) -> Finding:
     comparison = COMPARISONS[given["is"]]
@@ -191,17 +191,17 @@ def _concluded(
     return finding
 
 
-def _compared(evidence: Evidence, given: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+def _compared(evidence: Evidence, given: Given, one: Given) -> str:
     """Another number in the same place, in a sentence."""
     finding = level(evidence, {**given, "measure": one["measure"], "compare": ()})
     return f"{wording.sentence(one['says'])}: {finding.measured}."
 
 
-def _where(study: StudyEvidence, given: Mapping[str, Any]) -> dict[str, object]:
+def _where(study: StudyEvidence, given: Given) -> dict[str, object]:
     return _condition(study, cases.given_where(given))
 
 
-def _condition(study: StudyEvidence, given: Mapping[str, Any]) -> dict[str, object]:
+def _condition(study: StudyEvidence, given: Given) -> dict[str, object]:
     """A condition in which ``swarm`` stands for what both halves upload over."""
     rest = {name: value for name, value in given.items() if name != "swarm"}
     return {**rest, **(data(study, given["swarm"]) if "swarm" in given else {})}

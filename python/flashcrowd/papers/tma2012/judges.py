@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.claim import Judge
-from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import source, wording
 from flashcrowd.report.measures import Measure
@@ -31,7 +28,7 @@ def uplink_wait(study: StudyEvidence) -> Measure:
     return Measure("mean wait in uplinks", "s", found, "Of a packet, in all leechers' uplinks.")
 
 
-def waits_less(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+def waits_less(evidence: Evidence, given: Given) -> Finding:
     """At every point of `where` packets wait less in the uplinks than at `against`."""
     study = evidence[given["study"]]
     measure = study.once("uplink-wait", lambda: uplink_wait(study))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ _MOST = 4
 """More lines than these hide each other."""
 
 
-def figure(study: Mapping[str, Any]) -> Figure | None:
+def figure(study: Mapping[str, object]) -> Figure | None:
     """The capacity of each traced direction of a resolved study over a round of its trace."""
     curves = list(dict.fromkeys(_curves(section(study.get("network")))))
     if not curves:
@@ -51,7 +50,7 @@ def figure(study: Mapping[str, Any]) -> Figure | None:
     return Figure(SLUG, svg, caption, "Capacity of the links over time")
 
 
-def _curves(network: Mapping[str, Any]) -> Iterator[Curve]:
+def _curves(network: Mapping[str, object]) -> Iterator[Curve]:
     for name, group in section(network.get("groups")).items():
         access = section(section(group).get("access"))
         for way in ("up", "down"):
@@ -63,6 +62,6 @@ def _curves(network: Mapping[str, Any]) -> Iterator[Curve]:
         yield from _curve(back.get("rate"), back, f"{name} back")
 
 
-def _curve(rate: object, table: Mapping[str, Any], way: str) -> Iterator[Curve]:
+def _curve(rate: object, table: Mapping[str, object], way: str) -> Iterator[Curve]:
     if isinstance(rate, Mapping) and is_trace(rate):
         yield curve(rate, table.get("framing"), way, _BINS)
