@@ -45,7 +45,7 @@ def modelled() -> dict[str, Any]:
     return {name: _value(entry) for name, entry in entries if "rule" not in entry}
 
 
-def _where(entry: Mapping[str, Any]) -> str:
+def _where(entry: Mapping[str, object]) -> str:
     key = f"`{entry['profile']}`" if "profile" in entry else f"uTP `{entry['utp']}`"
     return f"{key}: {_shown(_said(entry))}"
 
@@ -58,7 +58,7 @@ def _said(entry: Mapping[str, Any]) -> Any:
     return table
 
 
-def _value(entry: Mapping[str, Any]) -> Any:
+def _value(entry: Mapping[str, object]) -> Any:
     said = _said(entry)
     if "on" in entry:
         return entry["is"] if said == entry["on"] else None

@@ -105,7 +105,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         mask |= kinds.piece_progress_notification
     queue_s, whole_ns = settings.queue_time_s, picker["whole_pieces_ns"]
     turns_over = connections["turnover_ns"] is not None
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         # What a testbed must not have: neighbours from elsewhere, encryption, other protocols.
         "enable_dht": False,
         "enable_lsd": False,

@@ -58,7 +58,7 @@ class Http:
         self._http.close()
 
 
-def json_rpc(http: Http, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+def json_rpc(http: Http, path: str, message: Mapping[str, object]) -> dict[str, Any]:
     """The object in the answer to a JSON message; an error may be in it, whatever its status.
 
     Raises:

@@ -11,6 +11,7 @@ from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster.identity import Identity, differing, own, question
 from flashcrowd.cluster.memory import AtOnce, Room, Worker
 from flashcrowd.engines import Engine
+from flashcrowd.store.provenance import Machine
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -45,7 +46,7 @@ class Crew:
             engine: what runs the study.
             needed: memory that runs are expected to need at a time, see `memory.at_once`.
         """
-        self.machines: dict[str, Mapping[str, Any]] = {}
+        self.machines: dict[str, Machine] = {}
         self._client = client
         self._engine = engine
         self._wanted = own(engine)
@@ -117,7 +118,7 @@ class Crew:
                 continue
             name, host, worker = f"worker {address} on {said['host']}", said["host"], found[address]
             self._check(name, said)
-            self.machines.setdefault(host, {"host": host, **said["machine"]})
+            self.machines.setdefault(host, Machine(host=host, **said["machine"]))
             limit = worker["memory_limit"] or 0
             workers[address] = Worker(name, host, worker["nthreads"], limit, said["memory"])
         self._room.look(found, workers)

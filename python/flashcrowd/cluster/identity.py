@@ -49,7 +49,7 @@ def question() -> Callable[[str], Mapping[str, Any]]:
     def answer(engine: str) -> Mapping[str, Any]:
         import socket
 
-        said: dict[str, Any] = {"host": socket.gethostname()}
+        said: dict[str, object] = {"host": socket.gethostname()}
         try:
             from dataclasses import asdict
 

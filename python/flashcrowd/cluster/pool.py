@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from flashcrowd.base.cluster_errors import ClusterError, Lost
 from flashcrowd.base.signals import heed
@@ -20,6 +20,7 @@ from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.memory import at_once, nothing
 from flashcrowd.cluster.task import Outcome, Task
 from flashcrowd.engines import Engine, EngineError
+from flashcrowd.store.provenance import Machine
 from flashcrowd.study.need import needs_of, size
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 from flashcrowd.study.progress import say
@@ -85,10 +86,10 @@ class Dask:
         self._force = force
         self._task_s = task_s
         self._tell = tell
-        self._machines: dict[str, Mapping[str, Any]] = {}
+        self._machines: dict[str, Machine] = {}
 
     @property
-    def machines(self) -> Sequence[Mapping[str, Any]]:
+    def machines(self) -> Sequence[Machine]:
         """The machines of the workers."""
         return [self._machines[host] for host in sorted(self._machines)]
 

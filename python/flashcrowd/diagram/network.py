@@ -77,7 +77,7 @@ class Diagram:
     swept: list[str]
 
 
-def read(study: Mapping[str, Any]) -> Diagram:
+def read(study: Mapping[str, object]) -> Diagram:
     """The diagram of a resolved study."""
     study = unfixed(study)
     network = study["network"]

@@ -7,11 +7,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from flashcrowd.clients import ClientFailed
 from flashcrowd.clients.client import Found
@@ -40,6 +39,19 @@ def found() -> Found | None:
         return None
     digest = sha256(Path(path).read_bytes()).hexdigest()[:8]
     return Found("libutp", f"{done.stdout.decode().strip()} {digest}", path)
+
+
+class Told(TypedDict):
+    """What an end says of itself; the driver has no RTT and no window where it only receives."""
+
+    bytes: int
+    ended_ns: int | None
+    packets: int
+    again: int
+    timeouts: int
+    rtt_ms: int | None
+    window_bytes: int | None
+    own_delay_ms: int | None
 
 
 class LibutpFlow(Flow):
@@ -114,7 +126,7 @@ class LibutpFlow(Flow):
                 last = "; ".join(end.process.last_lines()[-1:])
                 how = end.process.how_it_ended()
                 self.failure = f"transfer {self.name}: libutp: {how}: {last}"
-        self._note_received(heard.get("bytes", 0))
+        self._note_received(heard["bytes"] if heard else 0)
         if told:
             rtt_ms = told["rtt_ms"]
             delay_ms = told["own_delay_ms"]
@@ -128,9 +140,9 @@ class LibutpFlow(Flow):
             )
             self._note_sender(now, info)
         # The last byte is read, or the sender has given up.
-        ended_ns = heard.get("ended_ns") or told.get("ended_ns")
-        if ended_ns is not None:
-            self._end(table, (ended_ns - table.begin_ns) / 1e9)
+        ended = [it["ended_ns"] for it in (heard, told) if it and it["ended_ns"]]
+        if ended:
+            self._end(table, (ended[0] - table.begin_ns) / 1e9)
 
     def _close_connection(self) -> None:
         for end in (self._sender, self._receiver):
@@ -145,22 +157,16 @@ class _End:
         self.process = process
         self._read = 0
         self._rest = b""
-        self._told: Mapping[str, Any] = {}
+        self._told: Told | None = None
 
-    def take(self) -> Mapping[str, Any]:
-        """What it told last; nothing before the first time."""
+    def take(self) -> Told | None:
+        """What it told last; None before the first time."""
         with self.process.log.open("rb") as log:
             log.seek(self._read)
             new = log.read()
         self._read += len(new)
         *lines, self._rest = (self._rest + new).split(b"\n")
         # What is no JSON is the reason of its end.
-        for line in _objects(lines):
-            self._told = line
+        if told := [line for line in lines if line.startswith(b"{")]:
+            self._told = json.loads(told[-1])
         return self._told
-
-
-def _objects(lines: list[bytes]) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
-        if line.startswith(b"{"):
-            yield json.loads(line)

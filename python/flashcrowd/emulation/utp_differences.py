@@ -10,7 +10,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.plan.parts import utp_of
-from flashcrowd.plan.types import Plan, TransferWorkload
+from flashcrowd.plan.types import Plan, Settings, TransferWorkload
 
 
 def differences(
@@ -42,8 +42,8 @@ def untold(plan: Plan, program: str, names: Sequence[str]) -> Iterator[Unmet]:
             )
 
 
-def _flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _flat(table: Mapping[str, object], place: str = "") -> Settings:
+    found: Settings = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
             found |= _flat(value, f"{place}{name}.")
@@ -57,5 +57,5 @@ def _said(value: Any) -> str:
 
 
 @cache
-def _shipped() -> dict[str, Any]:
+def _shipped() -> dict[str, Settings]:
     return json.loads(_core.utp_profiles())

@@ -218,7 +218,7 @@ class Emulator:
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.found is not None]
         old = [it for it in measured if now - it.at >= RETEST_S]
-        kept: dict[str, Any] = {}
+        kept: dict[str, object] = {}
         with self._counting:
             if self._repeated:
                 kept["invalid_repeated"] = self._repeated

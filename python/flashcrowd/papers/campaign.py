@@ -30,7 +30,7 @@ def conduct(
     studies: Sequence[str],
     jobs: int | None = None,
     tell: Tell = lambda name, number, count: None,
-    further: Mapping[str, Any] | None = None,
+    further: Mapping[str, object] | None = None,
     repeats: int | None = None,
     again: str | None = None,
     engine: Engine | str = registry.DEFAULT,
@@ -70,7 +70,7 @@ def check(
     engine: Engine,
     *,
     quick: bool,
-    further: Mapping[str, Any] | None = None,
+    further: Mapping[str, object] | None = None,
     repeats: int | None = None,
 ) -> None:
     """Refuse what an engine of real programs cannot play, before anything is run.
@@ -89,7 +89,7 @@ def prepared(
     name: str,
     *,
     quick: bool,
-    further: Mapping[str, Any] | None = None,
+    further: Mapping[str, object] | None = None,
     repeats: int | None = None,
     real: str = "",
 ) -> Study:
@@ -110,7 +110,7 @@ def prepared(
     if variation.says:
         document = {**document, "title": f"{document['title']}: {variation.says}"}
     document = with_fewer(document, variation.keep)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if playing:
         document = with_fewer(document, playing.keep)
         values |= playing.set
@@ -132,12 +132,12 @@ def prepared(
     )
 
 
-def cut_down(document: dict[str, Any], cut: Quick) -> dict[str, Any]:
+def cut_down(document: dict[str, object], cut: Quick) -> dict[str, Any]:
     """The content of a study file with fewer values on its axes, and the cut in its title."""
     return {**with_fewer(document, cut.keep), "title": f"{document['title']} (quick)"}
 
 
-def with_fewer(document: dict[str, Any], keep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def with_fewer(document: dict[str, object], keep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """The content of a study file with only some values on its axes."""
     axes = []
     for axis in axes_of(document.get("sweep", [])):
@@ -149,7 +149,7 @@ def with_fewer(document: dict[str, Any], keep: Mapping[str, Sequence[Any]]) -> d
     return {**document, "sweep": axes}
 
 
-def _exists(document: Mapping[str, Any], path: str) -> bool:
+def _exists(document: Mapping[str, object], path: str) -> bool:
     value: Any = document
     for part in path.split("."):
         if not isinstance(value, Mapping) or part not in value:

@@ -7,7 +7,6 @@ with everything else as a variant has it. Variants have a rule of the client or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING
@@ -66,7 +65,7 @@ def reason(evidence: Evidence, given: Given) -> str:
     )
 
 
-def effect(study: StudyEvidence, given: Given, variant: Mapping[str, Any]) -> Effect:
+def effect(study: StudyEvidence, given: Given, variant: Mapping[str, object]) -> Effect:
     """The relative difference in download time between `slow` and `fast`, under `variant`."""
     common = {**cases.given_where(given), **variant}
     slow, fast = study.one({**common, **given["slow"]}), study.one({**common, **given["fast"]})

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 
 from flashcrowd.base import folder_files
 from flashcrowd.base.errors import did_you_mean
+from flashcrowd.base.rows import Row
 from flashcrowd.pcap import blocks
 from flashcrowd.store import Results, atomic
 from flashcrowd.store.errors import ResultsError
@@ -142,7 +142,7 @@ def _by_run(file: Path, runs: set[int]) -> Iterator[tuple[int, Iterator[pa.Table
             yield run, parts(run)
 
 
-def _about(results: Results, run: dict[str, Any]) -> str:
+def _about(results: Results, run: Row) -> str:
     """What a reader should know of a run."""
     values = results.manifest.points[run["point"]].values
     settings = [

@@ -8,7 +8,6 @@ the same as the value itself, and what cannot change in place is found without a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -139,7 +138,7 @@ def _same_but_for(before: types.Plan, after: types.Plan) -> bool:
     return _fixed(before) == _fixed(after)
 
 
-def _fixed(plan: types.Plan) -> dict[str, Any]:
+def _fixed(plan: types.Plan) -> types.Settings:
     network = plan["network"]
     rated = [
         link["conditions"]["rate_bps"] is not None or link.get("trace") is not None
@@ -159,8 +158,8 @@ def _fixed(plan: types.Plan) -> dict[str, Any]:
     }
 
 
-def _without_limits(workload: types.Workload) -> dict[str, Any]:
-    fixed: dict[str, Any] = {key: it for key, it in workload.items() if key != "rate_bps"}
+def _without_limits(workload: types.Workload) -> types.Settings:
+    fixed: types.Settings = {key: it for key, it in workload.items() if key != "rate_bps"}
     if "populations" in fixed:
         fixed["populations"] = [
             {key: value for key, value in population.items() if key != "upload_bps"}

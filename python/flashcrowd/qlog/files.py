@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from flashcrowd.base import folder_files
 from flashcrowd.base.rows import Row
-from flashcrowd.qlog.events import events
+from flashcrowd.qlog.events import Event, events
 from flashcrowd.report.source import Source, integers, of, table
 from flashcrowd.store import atomic
 
@@ -86,9 +86,7 @@ def _header(end: Row, results: Source, format: Format) -> dict[str, object]:
     return head | {"trace": trace}
 
 
-def _records(
-    header: dict[str, Any], made: Iterator[dict[str, Any]], format: Format
-) -> Iterator[str]:
+def _records(header: Event, made: Iterator[Event], format: Format) -> Iterator[str]:
     if format == "json-seq":
         for record in (header, *made):
             yield f"\x1e{_json(record)}\n"

@@ -70,7 +70,7 @@ def origin(results: Source, points: Points) -> list[tuple[str, str]]:
     ]
 
 
-def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _network(network: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if not network:
         return
     between = [_between("round-trip time", network.get("rtt"))]
@@ -154,7 +154,7 @@ def _workloads(study: Mapping[str, object]) -> Iterator[tuple[str, str]]:
             yield called(kind, name), inner
 
 
-def _origin(origin: Mapping[str, Any]) -> str:
+def _origin(origin: Mapping[str, object]) -> str:
     files = section(origin.get("files"))
     policy, disk = section(origin.get("policy")), section(origin.get("disk"))
     popular = f", asked for by Zipf's law with {files['zipf']}" if files.get("zipf") else ""

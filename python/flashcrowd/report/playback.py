@@ -47,7 +47,7 @@ def playback(results: Source, points: Points, slug: str = "playback") -> Playbac
     if have is None or downloads is None:
         return None
     series = source.table(results, "series")
-    shown: list[dict[str, Any]] = []
+    shown: list[dict[str, object]] = []
     steps, hidden, shared = 0, 0, 1
     for label, run, swarm in _chosen(points, source.distinct(have, "swarm")):
         made = _run(

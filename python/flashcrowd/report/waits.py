@@ -71,7 +71,7 @@ def rows_of(results: Source, name: str, runs: list[int] | None) -> pa.Table | No
     return rows if rows.num_rows else None
 
 
-def _kind(link: str, groups: Mapping[str, Any]) -> str:
+def _kind(link: str, groups: Mapping[str, object]) -> str:
     """What a link is called: those of the hosts of a group are one."""
     match = _ACCESS.fullmatch(link)
     if match is None or match["group"] not in groups:

@@ -50,8 +50,11 @@ from flashcrowd.scenario.fields import (
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.mirror import Mirror, PlanKey, from_plan, plain, plan_key, to_plan, written
 
-_SCHEMA: dict[str, Any] = json.loads(_core.settings_schema())
-_DEFINITIONS: dict[str, Any] = _SCHEMA["$defs"]
+Schema = Mapping[str, Any]
+"""A JSON Schema with the keywords above; its keys depend on its `type`."""
+
+_SCHEMA: Schema = json.loads(_core.settings_schema())
+_DEFINITIONS: Mapping[str, Schema] = _SCHEMA["$defs"]
 
 _KNOWN: dict[str, Any] = {
     "Span": Span,
@@ -61,8 +64,8 @@ _KNOWN: dict[str, Any] = {
 }
 """Types of the engine that have a type here."""
 
-_ENDINGS: dict[str, Any] = {"_ns": Span, "_bytes": Size, "_bps": Rate}
-_UNITS: dict[str, Any] = {"share": Share, "bytes": Size}
+_ENDINGS: dict[str, type[Quantity]] = {"_ns": Span, "_bytes": Size, "_bps": Rate}
+_UNITS: dict[str, type[Quantity]] = {"share": Share, "bytes": Size}
 
 _LIMITS = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le"}
 
@@ -118,7 +121,7 @@ def _keys(value: Any, path: list[str]) -> list[str]:
 
 def described(
     table: str,
-    scope: dict[str, Any],
+    scope: dict[str, object],
     parent: type[Table],
     *known: type[Table],
     name: str = "",
@@ -144,17 +147,17 @@ def described(
     return made
 
 
-def _referenced(schema: Mapping[str, Any]) -> str:
+def _referenced(schema: Schema) -> str:
     """The definition that a schema stands for, if it does."""
     return schema.get("$ref", "").rpartition("/")[2]
 
 
-def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved(schema: Schema) -> Schema:
     name = _referenced(schema)
     return _DEFINITIONS[name] if name else schema
 
 
-def _about(schema: Mapping[str, Any]) -> str:
+def _about(schema: Schema) -> str:
     """The first paragraph of a description; the others are for those who read the code."""
     return " ".join(schema.get("description", "").split("\n\n")[0].split())
 
@@ -169,15 +172,15 @@ class _Maker:
     def model(
         self,
         name: str,
-        schema: Mapping[str, Any],
+        schema: Schema,
         parent: type[Table] = Described,
-        defaults: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, object] | None = None,
         **fields: Any,
     ) -> Any:
         """The class of an object: `fields`, and those of its schema."""
         names: dict[str, str] = {}
         notes: dict[str, str] = {}
-        properties: Mapping[str, Any] = schema["properties"]
+        properties: Mapping[str, Schema] = schema["properties"]
         for key in schema.get("order", properties):
             if key == "name":
                 continue
@@ -205,7 +208,7 @@ class _Maker:
         self.scope[name] = made
         return made
 
-    def field(self, key: str, schema: Mapping[str, Any]) -> tuple[str, Any]:
+    def field(self, key: str, schema: Schema) -> tuple[str, Any]:
         """The name and the type of a property in files."""
         inner, optional = _without_null(schema)
         ending = next((it for it in _ENDINGS if key.endswith(it)), "")
@@ -221,7 +224,7 @@ class _Maker:
             metadata.append(_also({True: schema["true"], False: schema["false"]}, annotation))
         return schema.get("key", key.removesuffix(ending)), Annotated[annotation, *metadata]
 
-    def value(self, schema: Mapping[str, Any], quantity: Any = None) -> Any:
+    def value(self, schema: Schema, quantity: Any = None) -> Any:
         """The type of a value."""
         reference = _referenced(schema)
         if reference:
@@ -245,10 +248,10 @@ class _Maker:
                 self.made[plain_name] = self.choice(plain_name, schema)
         return self.made[plain_name]
 
-    def choice(self, name: str, schema: Mapping[str, Any]) -> Any:
+    def choice(self, name: str, schema: Schema) -> Any:
         """The type of an enumeration."""
-        words: dict[str, Mapping[str, Any]] = {word: {} for word in schema.get("enum", ())}
-        tables: dict[str, Mapping[str, Any]] = {}
+        words: dict[str, Schema] = {word: {} for word in schema.get("enum", ())}
+        tables: dict[str, Schema] = {}
         for variant in schema.get("oneOf", ()):
             about = {"description": variant.get("description", "")}
             if "const" in variant:
@@ -271,12 +274,12 @@ class _Maker:
             metadata.append(shorthand(short, tables_of_a_kind | annotation, kind=tag))
         return Annotated[tables_of_a_kind, *metadata, _crossing(models, tables)]
 
-    def variant(self, name: str, tag: str, schema: Mapping[str, Any]) -> Any:
+    def variant(self, name: str, tag: str, schema: Schema) -> Any:
         """The table of one variant of the enumeration `name`."""
         title = "".join(part.capitalize() for part in tag.split("-"))
         return self.model(title + name, schema, kind=(literal([tag]), tag))
 
-    def word_or_value(self, words: list[str], tag: str, key: str, schema: Mapping[str, Any]) -> Any:
+    def word_or_value(self, words: list[str], tag: str, key: str, schema: Schema) -> Any:
         """The type of a value in place of which a word may stand."""
         name, value = self.field(key, schema)
         scalar = name == tag
@@ -311,7 +314,7 @@ class _Maker:
         return Annotated[either, reader, Mirror(lowered, raised)]
 
 
-def _without_null(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+def _without_null(schema: Schema) -> tuple[Schema, bool]:
     """A schema without the alternative of no value, and whether it had it."""
     if "anyOf" in schema:
         inner = next(it for it in schema["anyOf"] if it != {"type": "null"})
@@ -322,7 +325,7 @@ def _without_null(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     return schema, False
 
 
-def _bounded(kind: Any, schema: Mapping[str, Any]) -> Any:
+def _bounded(kind: Any, schema: Schema) -> Any:
     """A type with the bounds of a schema."""
     limits = {word: schema[key] for key, word in _LIMITS.items() if key in schema}
     if schema.get("format") == "uint32":
@@ -341,7 +344,7 @@ def _bounded(kind: Any, schema: Mapping[str, Any]) -> Any:
     return Annotated[kind, Within(**amounts)] if amounts else kind
 
 
-def _single(tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, str, Mapping[str, Any]] | None:
+def _single(tables: Mapping[str, Schema]) -> tuple[str, str, Schema] | None:
     """The one variant with a single value: its tag, and the value's key and schema."""
     bare = [tag for tag, value in tables.items() if "properties" not in value]
     alone = [tag for tag, value in tables.items() if len(value.get("properties", ())) == 1]
@@ -352,7 +355,7 @@ def _single(tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, str, Mapping[
     return tag, key, value
 
 
-def _as_object(schema: Mapping[str, Any], key: str = "value") -> Mapping[str, Any]:
+def _as_object(schema: Schema, key: str = "value") -> Schema:
     return schema if "properties" in schema else {**schema, "properties": {key: schema}}
 
 
@@ -371,7 +374,7 @@ def _kind_of(models: Mapping[str, Any]) -> Any:
     return add
 
 
-def _crossing(models: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> Mirror:
+def _crossing(models: Mapping[str, Any], tables: Mapping[str, Schema]) -> Mirror:
     """How a table with a kind crosses: as a word, or as an object with its kind for its one key."""
 
     def lowered(value: Any) -> Any:

@@ -154,7 +154,9 @@ def _is_gml(text: str) -> bool:
 class _Element:
     """A node or an edge, with its attributes as text."""
 
-    def __init__(self, what: str, attributes: Mapping[str, Any], path: Path, *, old: bool) -> None:
+    def __init__(
+        self, what: str, attributes: Mapping[str, object], path: Path, *, old: bool
+    ) -> None:
         self._what, self._path = what, path
         self._texts = {str(key): str(value).strip() for key, value in attributes.items()}
         self._old = old
@@ -319,7 +321,7 @@ class _Map:
             if loss and element.number(loss[0]):
                 raise element.wrong(loss[0], "0: loss lies on edges")
             label = element.first(("label",))
-            place: dict[str, Any] = {"label": self._name(label[1]) if label else ""}
+            place: dict[str, object] = {"label": self._name(label[1]) if label else ""}
             coordinates = element.coordinates()
             if coordinates:
                 place["coordinates"] = coordinates

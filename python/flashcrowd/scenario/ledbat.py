@@ -7,17 +7,16 @@ some out, the table that ships with the controller has them.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from flashcrowd.scenario.described import Described, described
-from flashcrowd.scenario.mirror import tables_from_plan
+from flashcrowd.scenario.mirror import Written, tables_from_plan
 
 Ledbat = described("ledbat", globals(), Described)
 
 
 @cache
-def ledbats() -> dict[str, dict[str, Any]]:
-    """For each controller of the family its table that ships, as a file would write it."""
+def ledbats() -> dict[str, Written]:
+    """For each controller of the family its table that ships."""
     from flashcrowd import _core
 
     return tables_from_plan(Ledbat, _core.ledbat_tables())

@@ -22,6 +22,9 @@ from pydantic.fields import FieldInfo
 
 from flashcrowd.base.units import Quantity, Rate, Size, Span
 
+Written = dict[str, Any]
+"""A table as a file would write it."""
+
 _ENDINGS: dict[type, str] = {Span: "_ns", Size: "_bytes", Rate: "_bps"}
 
 
@@ -88,10 +91,10 @@ def to_plan(model: BaseModel) -> dict[str, Any]:
     return {key: None if value is None else cross(value) for key, value, cross in values}
 
 
-def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+def from_plan(model: type[BaseModel], given: dict[str, Any]) -> Written:
     """An object of a plan as a file would write it; keys that the table does not know are kept."""
     fields = {plan_key(name, info): (name, info) for name, info in model.model_fields.items()}
-    made: dict[str, Any] = {}
+    made: Written = {}
     for key, value in given.items():
         name, info = fields.get(key, (key, None))
         if key != "name":
@@ -99,7 +102,7 @@ def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def tables_from_plan(model: type[BaseModel], plain: str) -> dict[str, dict[str, Any]]:
+def tables_from_plan(model: type[BaseModel], plain: str) -> dict[str, Written]:
     """The same for a JSON object of them, by name."""
     return {name: from_plan(model, given) for name, given in json.loads(plain).items()}
 

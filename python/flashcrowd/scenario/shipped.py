@@ -6,37 +6,37 @@ from functools import cache
 from typing import Any
 
 from flashcrowd.scenario.ledbat import ledbats
-from flashcrowd.scenario.mirror import tables_from_plan
+from flashcrowd.scenario.mirror import Written, tables_from_plan
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
 
 
 @cache
-def stacks() -> dict[str, dict[str, Any]]:
-    """Each stack that ships, as a file would write it."""
+def stacks() -> dict[str, Written]:
+    """Each stack that ships."""
     from flashcrowd import _core
 
     return tables_from_plan(Stack, _core.tcp_profiles())
 
 
 @cache
-def utps() -> dict[str, dict[str, Any]]:
-    """Each uTP configuration that ships, as a file would write it."""
+def utps() -> dict[str, Written]:
+    """Each uTP configuration that ships."""
     from flashcrowd import _core
 
     return tables_from_plan(Utp, _core.utp_profiles())
 
 
 @cache
-def profiles() -> dict[str, dict[str, Any]]:
-    """Each client profile that ships, as a file would write it."""
+def profiles() -> dict[str, Written]:
+    """Each client profile that ships."""
     from flashcrowd import _core
 
     return tables_from_plan(Profile, _core.client_profiles())
 
 
-def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
+def completed(given: Any, name: str, all_of: dict[str, Written]) -> Any:
     """The table `given` with the values of its base where it has none.
 
     A table that is called like one that ships may leave its base out. Where there is no such base,
@@ -50,7 +50,7 @@ def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
     return _steered(next(iter(all_of.values())), given)
 
 
-def _steered(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _steered(base: Written, own: Written) -> Written:
     """Merged, with the LEDBAT table of the controller if that is not the base's."""
     controller = own.get("controller", base.get("controller"))
     if not isinstance(controller, str) or "ledbat" not in base:
@@ -65,7 +65,7 @@ def _steered(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return _merged(base, own)
 
 
-def unsteered(own: dict[str, Any], name: str, all_of: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def unsteered(own: Written, name: str, all_of: dict[str, Written]) -> Written:
     """`own`, which is complete, without what its LEDBAT table has because of its controller.
 
     So the table follows the controller when a sweep replaces that.
@@ -81,7 +81,7 @@ def unsteered(own: dict[str, Any], name: str, all_of: dict[str, dict[str, Any]])
     return {**kept, "ledbat": said} if said else kept
 
 
-def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _merged(base: Written, own: Written) -> Written:
     merged = dict(base)
     for key, value in own.items():
         below = base.get(key)
@@ -92,7 +92,7 @@ def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _same_kind(base: dict[str, Any], own: dict[str, Any]) -> bool:
+def _same_kind(base: Written, own: Written) -> bool:
     """Whether a table varies its base, rather than being of another kind."""
     if "kind" not in base:
         return True

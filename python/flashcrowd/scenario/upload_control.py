@@ -7,7 +7,7 @@ tables below are made from its list, so that nothing about them is written twice
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from pydantic import BeforeValidator, Discriminator, Field, create_model
 
@@ -41,10 +41,29 @@ ControllerName = Literal[
 ]
 """The controllers' names, as the engine lists them."""
 
-CONTROLLERS: dict[str, dict[str, Any]] = {
+
+class Parameter(TypedDict):
+    """A parameter of a controller, with its name in the plan."""
+
+    name: str
+    about: str
+    min: float
+    max: float
+    default: float
+
+
+class Controller(TypedDict):
+    """A controller as the engine lists it."""
+
+    name: str
+    about: str
+    parameters: list[Parameter]
+
+
+CONTROLLERS: dict[str, Controller] = {
     each["name"]: each for each in json.loads(_core.upload_controllers())
 }
-"""By name: what a controller does (`about`), and its `parameters` with their names in the plan."""
+"""By name."""
 
 INTERFACES: dict[str, dict[str, str]] = {
     # libtorrent in the same process: counters at any time, limits in bytes per second.
@@ -112,10 +131,11 @@ class UploadControlTable(Table):
 _ENDINGS: dict[str, type[Span | Rate]] = {"_ns": Span, "_bps": Rate}
 
 
-def _parameter(described: dict[str, Any]) -> tuple[str, tuple[Any, Any]]:
+def _parameter(described: Parameter) -> tuple[str, tuple[Any, Any]]:
     """A parameter as a field: its name in files, its type and its default."""
-    key: str = described["name"]
-    low, high, default = described["min"], described["max"], described["default"]
+    key = described["name"]
+    low, high = described["min"], described["max"]
+    default: Any = described["default"]
     for ending, quantity in _ENDINGS.items():
         if key.endswith(ending):
             # Bounds are in seconds or bits per second, the default as the plan has it.
@@ -130,11 +150,11 @@ def _parameter(described: dict[str, Any]) -> tuple[str, tuple[Any, Any]]:
     return key, (Annotated[type(default), bounded], _field(default, described))
 
 
-def _field(default: Any, described: dict[str, Any]) -> Any:
+def _field(default: Any, described: Parameter) -> Any:
     return Field(default=default, description=described["about"])
 
 
-def _table(name: str, controller: dict[str, Any]) -> type[UploadControlTable]:
+def _table(name: str, controller: Controller) -> type[UploadControlTable]:
     fields: dict[str, Any] = {
         "name": (Literal[name], Field(default=name, description="Which one."))
     }

@@ -45,7 +45,7 @@ def of_file(path: Path, folder: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sealed(plain: Mapping[str, Any]) -> str:
+def sealed(plain: Mapping[str, object]) -> str:
     """A JSON object as text, with the digest of all before as its last key."""
     return atomic.dump({**plain, KEY: of(atomic.dump(plain).encode())})
 

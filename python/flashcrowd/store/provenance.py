@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
 
@@ -29,11 +29,11 @@ def now() -> str:
 
 def record(
     folder: Path,
-    build: Mapping[str, Any],
+    build: Mapping[str, object],
     seeds: Sequence[int],
     started: str,
     added: int,
-    more: Mapping[str, Any],
+    more: Mapping[str, object],
 ) -> None:
     """Write `provenance.json` anew, with one more session. What was there was settled.
 
@@ -126,7 +126,7 @@ def _foreign(folder: Path) -> ForeignResults:
     return ForeignResults(folder / FILE, why, digests.mending(folder))
 
 
-def _write(folder: Path, plain: Mapping[str, Any], runs: Sequence[str]) -> None:
+def _write(folder: Path, plain: Mapping[str, object], runs: Sequence[str]) -> None:
     text = digests.sealed({**plain, RUNS: list(runs)})
     atomic.write_bytes(folder / FILE, text.encode())
 
@@ -139,7 +139,7 @@ def join(folder: Path, parts: Sequence[Path], joined: str) -> None:
         parts: the folders, which have the same engine.
         joined: when they were put together.
     """
-    head: dict[str, Any] = {}
+    head: dict[str, object] = {}
     for part in parts:
         with suppress(DamagedResults):
             head = head or _kept(part)
@@ -170,7 +170,17 @@ def _lost(error: DamagedResults) -> dict[str, Any]:
     return {"started": now(), "finished": now(), "runs": 0, "lost": error.what}
 
 
-def machine() -> dict[str, Any]:
+class Machine(TypedDict):
+    """A machine that has given results; `host` names one of a cluster's."""
+
+    host: NotRequired[str]
+    system: str
+    architecture: str
+    processor: str
+    cores: int | None
+
+
+def machine() -> Machine:
     """What this machine is."""
     return {
         "system": f"{platform.system()} {platform.release()}",

@@ -168,7 +168,7 @@ class Results:
         joined = self.tables["runs"].join(self.tables["timings"], "run", join_type="left outer")
         return joined.sort_by("run")
 
-    def where(self, settings: Mapping[str, Any]) -> Self:
+    def where(self, settings: Mapping[str, object]) -> Self:
         """The same results, but only the runs whose columns have these values.
 
         Args:

@@ -138,7 +138,7 @@ def conduct_shard(
         done = sum(run in folder.places for run in wanted)
         todo = [job for job in _todo(campaign, folder) if job.run in set(wanted)]
         title = f"{campaign.title}, shard {shard}"
-        kept: dict[str, Any] = {"shard": str(shard)}
+        kept: dict[str, object] = {"shard": str(shard)}
         with (
             _recording(folder, engine, pool, kept),
             shown(title, done, len(wanted), progress and bool(todo), lines) as watch,
@@ -167,7 +167,7 @@ def _conduct(
                     folder.add(batch)
                     assembly.advance()
 
-                kept: dict[str, Any] = {}
+                kept: dict[str, object] = {}
                 with (
                     _recording(folder, engine, pool, kept),
                     shown(campaign.title, done, total, progress and bool(todo), lines) as watch,
@@ -198,7 +198,7 @@ def _todo(campaign: Campaign, folder: Folder) -> list[Job]:
 
 @contextmanager
 def _recording(
-    folder: Folder, engine: Engine, pool: Pool, more: Mapping[str, Any] | None = None
+    folder: Folder, engine: Engine, pool: Pool, more: Mapping[str, object] | None = None
 ) -> Iterator[None]:
     """Record a session that lasts as long as the block, however that ends."""
     started = provenance.now()
@@ -213,7 +213,7 @@ def _recording(
 
 
 def _record(
-    folder: Folder, engine: Engine, started: str, kept: int, more: Mapping[str, Any]
+    folder: Folder, engine: Engine, started: str, kept: int, more: Mapping[str, object]
 ) -> None:
     seeds = list(dict.fromkeys(run.seed for run in folder.manifest.runs))
     provenance.record(folder.path, engine.build(), seeds, started, kept, more)

@@ -90,7 +90,7 @@ def _lines() -> Entries:
 
 
 def _shipped(
-    all_of: Callable[[], Mapping[str, Any]], sentences: Entries = _SENTENCES
+    all_of: Callable[[], Mapping[str, object]], sentences: Entries = _SENTENCES
 ) -> Callable[[], Entries]:
     return lambda: {name: sentences.get(name, "") for name in all_of()}
 

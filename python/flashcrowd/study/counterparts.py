@@ -48,7 +48,7 @@ def _all() -> Iterator[Counterpart]:
             yield Counterpart(program, name, f"profiles.NAME.{key}")
 
 
-def _key(entry: dict[str, Any]) -> str:
+def _key(entry: dict[str, object]) -> str:
     if "profile" in entry:
         return f"profiles.NAME.{entry['profile']}"
     return f"utp.NAME.{entry['utp']}" if "utp" in entry else ""

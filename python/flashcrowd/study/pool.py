@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from flashcrowd.engines import Engine
 from flashcrowd.store.manifest import Run
+from flashcrowd.store.provenance import Machine
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Elsewhere(Protocol):
     """A pool whose runs are carried out on other machines."""
 
     @property
-    def machines(self) -> Sequence[Mapping[str, Any]]:
+    def machines(self) -> Sequence[Machine]:
         """The machines that have given results, as plain values."""
         ...
 

@@ -82,7 +82,7 @@ class Study(Scenario):
     def load(
         cls,
         path: str | Path,
-        set: Mapping[str, Any] | None = None,
+        set: Mapping[str, object] | None = None,
         repeats: int | str | None = None,
         seed: int | None = None,
     ) -> Self:
@@ -117,7 +117,7 @@ class Study(Scenario):
         *,
         place: str = "study",
         directory: str | Path = ".",
-        set: Mapping[str, Any] | None = None,
+        set: Mapping[str, object] | None = None,
         repeats: int | str | None = None,
         seed: int | None = None,
     ) -> Self:
@@ -152,7 +152,7 @@ class Study(Scenario):
         return study
 
     @classmethod
-    def _validated(cls, document: dict[str, Any], place: str, directory: Path) -> Self:
+    def _validated(cls, document: dict[str, object], place: str, directory: Path) -> Self:
         files = Files(directory)
         try:
             study = cls.model_validate(document, context={"files": files})
@@ -164,9 +164,9 @@ class Study(Scenario):
     @classmethod
     def _set(
         cls,
-        given: dict[str, Any],
+        given: dict[str, object],
         study: Self,
-        set: Mapping[str, Any],
+        set: Mapping[str, object],
         place: str,
         directory: Path,
     ) -> tuple[dict[str, Any], Self]:
@@ -195,8 +195,8 @@ class Study(Scenario):
     @classmethod
     def _mended(
         cls,
-        document: dict[str, Any],
-        set: Mapping[str, Any],
+        document: dict[str, object],
+        set: Mapping[str, object],
         place: str,
         directory: Path,
         wrong: StudyError,

@@ -106,7 +106,7 @@ class EnOSlib:
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
         self._asked += 1
-        answer: dict[str, Any] | None = None
+        answer: dict[str, object] | None = None
         with suppress(BrokenPipeError):
             self._driver.stdin.write(json.dumps({"number": self._asked, **order}) + "\n")
             self._driver.stdin.flush()

@@ -93,7 +93,7 @@ class Trap:
         controllers: Sequence[str],
         repeats: int | None = None,
         shares: Sequence[float] = SHARES,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
     ) -> Study:
         """The trap as a study: the fixed limits, then the controllers.
 

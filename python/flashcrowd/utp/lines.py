@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from flashcrowd.base.amounts import scaled
+from flashcrowd.utp.reports import Counter, Report
 
 SENDER = "    time       bytes         rate       RTT     queue    window   resent  timeouts"
 """The columns of one stream that is sent."""
@@ -20,15 +18,12 @@ WAYS = {"to-server": "->", "to-client": "<-"}
 """How the two directions are drawn."""
 
 
-def sending(
-    interval: tuple[float, float], before: Mapping[str, Any], now: Mapping[str, Any]
-) -> str:
+def sending(interval: tuple[float, float], before: Report | None, now: Report) -> str:
     """One interval of a stream, from two of its reports."""
     begin, end = interval
-    moved = now["bytes"] - before.get("bytes", 0)
-    then, connection = before.get("connection", {}), now["connection"]
-    resent = _since(then, connection, "packets_retransmitted")
-    timeouts = _since(then, connection, "timeouts")
+    moved, connection = moved_since(before, now), now["connection"]
+    resent = _since(before, now, "packets_retransmitted")
+    timeouts = _since(before, now, "timeouts")
     # Round trips, queues and windows are those of an end that sends.
     sends = now["queued_bytes"] > 0
     window = connection["window_bytes"] if sends else None
@@ -41,7 +36,7 @@ def sending(
     )
 
 
-def labelled(report: Mapping[str, Any], line: str) -> str:
+def labelled(report: Report, line: str) -> str:
     """A line of one stream among several."""
     return f"{report['id']:4d}  {WAYS[report['direction']]}{line}"
 
@@ -52,10 +47,10 @@ def together(direction: str, interval: tuple[float, float], moved: int) -> str:
     return f" sum  {WAYS[direction]}{end:6.1f} s  {size(moved):>10}  {rate(moved, end - begin):>11}"
 
 
-def receiving(span: float, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def receiving(span: float, before: Report | None, now: Report) -> str:
     """One interval at the server, from two reports of the same stream."""
-    moved = now["bytes"] - before.get("bytes", 0)
-    duplicates = _since(before.get("connection", {}), now["connection"], "packets_duplicate")
+    moved = moved_since(before, now)
+    duplicates = _since(before, now, "packets_duplicate")
     return (
         f"{now['id']:4d}  {now['seconds']:6.1f} s  {size(moved):>10}  {rate(moved, span):>11}"
         f"  {duplicates:>10}"
@@ -72,9 +67,15 @@ def rate(count: float, seconds: float) -> str:
     return scaled(count * 8 / seconds if seconds > 0 else 0.0, "bit/s", "kMG")
 
 
-def _since(before: Mapping[str, Any], now: Mapping[str, Any], counter: str) -> int | str:
-    value = now[counter]
-    return "-" if value is None else value - (before.get(counter) or 0)
+def moved_since(before: Report | None, now: Report) -> int:
+    """Bytes that have arrived since an earlier report, if there is one."""
+    return now["bytes"] - (before["bytes"] if before else 0)
+
+
+def _since(before: Report | None, now: Report, counter: Counter) -> int | str:
+    value = now["connection"][counter]
+    then = before["connection"][counter] if before else None
+    return "-" if value is None else value - (then or 0)
 
 
 def _millis(value: float | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.base.stopping import attend
 from flashcrowd.utp import lines
+from flashcrowd.utp.reports import Direction, Report, Total
 from flashcrowd.utp.totals import DIRECTIONS, Mark, broken, summary, totals
 from flashcrowd.utp.transfer_request import TransferRequest
 from flashcrowd.utp.voice import Voice
@@ -34,14 +35,14 @@ class Sending:
         self.task, self.transport, self.order, self.voice = task, transport, order, voice
         self.interval = interval
         self.started = self.then = time.monotonic()
-        self.before: dict[int, dict[str, Any]] = {}
-        self.latest: dict[int, dict[str, Any]] = {}
+        self.before: dict[int, Report] = {}
+        self.latest: dict[int, Report] = {}
         self.marks: dict[int, Mark] = {}
         self.silent: set[int] = set()
         self.headed = False
-        self.intervals: list[dict[str, Any]] = []
-        self.reports: list[dict[str, Any]] = []
-        self.totals: dict[str, dict[str, Any]] = {}
+        self.intervals: list[dict[str, object]] = []
+        self.reports: list[Report] = []
+        self.totals: dict[Direction, Total] = {}
         self.error: str | None = None
         self.status = 0
         self.stopped = 0
@@ -60,7 +61,7 @@ class Sending:
             return
         self._last()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As it stands in JSON."""
         return {
             "transport": self.transport,
@@ -86,7 +87,7 @@ class Sending:
         if self.latest and self.interval and now >= self.then + self.interval:
             self._interval(now)
 
-    def _look(self, reports: list[dict[str, Any]]) -> None:
+    def _look(self, reports: list[Report]) -> None:
         if not reports:
             return
         if not self.latest:
@@ -110,8 +111,8 @@ class Sending:
         moved = dict.fromkeys(DIRECTIONS, 0)
         streams = []
         for one in self.latest.values():
-            before = self.before.get(one["id"], {})
-            bytes_ = one["bytes"] - before.get("bytes", 0)
+            before = self.before.get(one["id"])
+            bytes_ = lines.moved_since(before, one)
             moved[one["direction"]] += bytes_
             streams.append(
                 {
@@ -142,8 +143,8 @@ class Sending:
     def _line(
         self,
         span: tuple[float, float],
-        before: dict[str, Any],
-        now: dict[str, Any],
+        before: Report | None,
+        now: Report,
         moved: int,
         omitted: bool,
     ) -> None:
@@ -193,7 +194,7 @@ class Sending:
         self.voice.say("", **self._event("failed"), to=remote, error=self.error)
         self.voice.complain(f"{remote}: {self.error}")
 
-    def _directions(self) -> list[str]:
+    def _directions(self) -> list[Direction]:
         present = {report["direction"] for report in self.latest.values()}
         return [direction for direction in DIRECTIONS if direction in present]
 

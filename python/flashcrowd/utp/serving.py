@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.utp import lines
+from flashcrowd.utp.reports import Report
 from flashcrowd.utp.totals import NAMES, broken, heard_for
 from flashcrowd.utp.voice import Voice
 
@@ -27,18 +27,18 @@ class Serving:
     def __init__(self, server: _core.UtpServer, voice: Voice, interval: float) -> None:
         self.server, self.voice, self.interval = server, voice, interval
         self.then = self.asked = time.monotonic()
-        self.before: dict[int, dict[str, object]] = {}
+        self.before: dict[int, Report] = {}
         self.known: set[int] = set()
         self.silent: set[int] = set()
         self.headed = False
-        self.streams: list[dict[str, object]] = []
+        self.streams: list[Report] = []
         self.refused = 0
         self.moved = 0
 
     def tick(self) -> None:
         """Tells who came, what moved if an interval is over, and who has finished."""
-        active = {one["id"]: one for one in json.loads(self.server.active())}
-        finished = json.loads(self.server.take_finished())
+        active: dict[int, Report] = {it["id"]: it for it in json.loads(self.server.active())}
+        finished: list[Report] = json.loads(self.server.take_finished())
         self.moved = sum(one["bytes"] for one in active.values())
         for one in sorted([*active.values(), *finished], key=lambda one: one["id"]):
             if one["id"] not in self.known:
@@ -64,7 +64,7 @@ class Serving:
         good = [one["error"] is None and one["verified"] is True for one in self.streams]
         return 0 if good and all(good) else 1
 
-    def _connected(self, one: dict[str, Any]) -> None:
+    def _connected(self, one: Report) -> None:
         verb = "sends" if one["direction"] == "to-server" else "receives"
         text = (
             f"{one['id']:4d}  {one['peer']} has connected, and {verb} ({NAMES[one['transport']]})."
@@ -72,12 +72,12 @@ class Serving:
         fields = {name: one[name] for name in ("id", "peer", "direction", "transport")}
         self.voice.say(text, event="connected", **fields)
 
-    def _line(self, one: dict[str, Any], span: float) -> None:
-        before = self.before.get(one["id"], {})
+    def _line(self, one: Report, span: float) -> None:
+        before = self.before.get(one["id"])
         # A stream that began within the interval moved its bytes in less.
-        span = min(span, one["seconds"] - before.get("seconds", 0.0))
+        span = min(span, one["seconds"] - (before["seconds"] if before else 0.0))
         text = lines.receiving(span, before, one)
-        if one["bytes"] == before.get("bytes", 0) and one["silent_seconds"] >= self.interval:
+        if not lines.moved_since(before, one) and one["silent_seconds"] >= self.interval:
             # Told once, until it goes on.
             since = max(one["seconds"] - one["silent_seconds"], 0.0)
             text = f"{one['id']:4d}  {since:6.1f} s  nothing is heard from the other end since then"
@@ -90,7 +90,7 @@ class Serving:
         self.headed = True
         self.voice.say(text, event="interval", span_s=span, **one)
 
-    def _finished(self, one: dict[str, Any]) -> None:
+    def _finished(self, one: Report) -> None:
         good = one["error"] is None and one["verified"] is True
         self.streams.append(one)
         seconds = heard_for(one)

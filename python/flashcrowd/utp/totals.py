@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Literal
 
 from flashcrowd.base.amounts import counted
 from flashcrowd.utp import lines
+from flashcrowd.utp.reports import Counter, Direction, Report, Total
 
-DIRECTIONS: tuple[str, ...] = ("to-server", "to-client")
+DIRECTIONS: tuple[Direction, ...] = ("to-server", "to-client")
 """In the order in which they are reported."""
 
 Mark = tuple[float, int]
@@ -21,14 +22,12 @@ LONG_SILENCE = 1.0
 """Seconds without a word that are worth mentioning."""
 
 
-def totals(
-    reports: Sequence[Mapping[str, Any]], marks: Mapping[int, Mark]
-) -> dict[str, dict[str, Any]]:
+def totals(reports: Sequence[Report], marks: Mapping[int, Mark]) -> dict[Direction, Total]:
     """By direction: bytes and seconds that count, their rate, and what was sent again.
 
     A stream that broke off counts up to the last that was heard of the other end.
     """
-    found = {}
+    found: dict[Direction, Total] = {}
     for direction in DIRECTIONS:
         streams = [report for report in reports if report["direction"] == direction]
         if not streams:
@@ -57,14 +56,14 @@ def totals(
     return found
 
 
-def heard_for(report: Mapping[str, Any]) -> float:
+def heard_for(report: Report) -> float:
     """Seconds of a stream, the silence before it broke off not counted."""
     if report["error"] is None:
         return report["seconds"]
     return max(report["seconds"] - report["silent_seconds"], 0.0)
 
 
-def summary(reports: Sequence[Mapping[str, Any]], sums: Mapping[str, Mapping[str, Any]]) -> str:
+def summary(reports: Sequence[Report], sums: Mapping[Direction, Total]) -> str:
     """What people read at the end."""
     rows = []
     for report in reports:
@@ -84,7 +83,7 @@ def summary(reports: Sequence[Mapping[str, Any]], sums: Mapping[str, Mapping[str
     return "\n".join(rows)
 
 
-def stream(report: Mapping[str, Any]) -> str:
+def stream(report: Report) -> str:
     """One stream in a few lines."""
     moved, seconds = report["bytes"], heard_for(report)
     if report["error"] is not None:
@@ -104,7 +103,7 @@ def stream(report: Mapping[str, Any]) -> str:
     return text + f"DIGESTS DIFFER: {report['digest']} here, {there} there."
 
 
-def broken(report: Mapping[str, Any]) -> str:
+def broken(report: Report) -> str:
     """A stream that broke off, in a line."""
     text = f"broke off after {lines.size(report['bytes'])}, {heard_for(report):.1f} s"
     if report["silent_seconds"] >= LONG_SILENCE:
@@ -112,7 +111,7 @@ def broken(report: Mapping[str, Any]) -> str:
     return f"{text}: {report['error']}."
 
 
-def compared(sums: Mapping[str, Mapping[str, Mapping[str, Any]]], congestion: str | None) -> str:
+def compared(sums: Mapping[str, Mapping[Direction, Total]], congestion: str | None) -> str:
     """TCP and uTP beside each other, by direction, from the totals of both."""
     rows = []
     for direction in DIRECTIONS:
@@ -132,16 +131,16 @@ def _way(direction: str) -> str:
     return lines.WAYS[direction]
 
 
-def _connection(report: Mapping[str, Any]) -> str:
+def _connection(report: Report) -> str:
     connection = report["connection"]
     if not report["queued_bytes"]:
         return ""
 
-    def count(name: str, noun: str) -> str:
+    def count(name: Counter, noun: str) -> str:
         value = connection[name]
         return f"- {noun}s" if value is None else counted(value, noun)
 
-    def millis(name: str) -> str:
+    def millis(name: Literal["rtt_ms", "min_rtt_ms"]) -> str:
         value = connection[name]
         return "-" if value is None else f"{value:.1f} ms"
 

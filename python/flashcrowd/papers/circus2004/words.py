@@ -47,7 +47,7 @@ def line(rate: object) -> str:
 
 def policy(value: object) -> str:
     """A policy in words: what differs from Circus as published."""
-    about: Mapping[str, Any] | None = None
+    about: Mapping[str, object] | None = None
     if isinstance(value, str) and value.startswith("{"):
         about = json.loads(value)
     elif isinstance(value, Mapping):

@@ -8,7 +8,6 @@ steps     in place of `from_s` and `to_s`: stretches that a timeline makes, see 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from flashcrowd.base.units import Rate
 from flashcrowd.papers import steps, verdict
@@ -95,7 +94,7 @@ def _stretches(evidence: Evidence, given: Given) -> list[Stretch]:
         begin = step.from_s + float(about.get("settle_s", 20.0))
         if step.to_s <= begin:
             continue
-        more: dict[str, Any] = {"from_s": begin, "to_s": step.to_s}
+        more: dict[str, object] = {"from_s": begin, "to_s": step.to_s}
         if value.endswith("bit/s"):
             more["mbit"] = Rate(value).bps / 1e6
         elif value.endswith(" ms"):
