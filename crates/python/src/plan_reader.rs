@@ -4,9 +4,10 @@ use flashcrowd_forecast::Need;
 use flashcrowd_plan::Plan;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Error;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::simulate::{need, parse};
@@ -50,7 +51,7 @@ fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
     let alike = last.as_mut().is_some_and(|read| read.renew(plan_json).is_ok());
     let read = match &mut *last {
         Some(read) if alike => read,
-        other => other.insert(Read { plan: parse(plan_json)?, texts: Texts::default() }),
+        other => other.insert(Read { plan: parse(plan_json)?, texts: BTreeMap::new() }),
     };
     let need = need(&read.plan);
     if plan_json.len() > MAX_BYTES {
@@ -60,46 +61,10 @@ fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
     Ok((events, packets, seconds, bytes, end_s))
 }
 
-/// A plan, and the texts that its parts were read from; empty where that is not known.
+/// A plan, and the texts that its parts were read from, by key; those of some may be unknown.
 struct Read {
     plan: Plan,
-    texts: Texts,
-}
-
-#[derive(Default)]
-struct Texts {
-    network: String,
-    stacks: String,
-    utps: String,
-    profiles: String,
-    workloads: String,
-    timeline: String,
-    measures: String,
-    stop: String,
-}
-
-/// A plan whose parts are not read yet.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unread<'t> {
-    format: u32,
-    title: String,
-    #[serde(borrow)]
-    network: &'t RawValue,
-    #[serde(borrow)]
-    stacks: &'t RawValue,
-    #[serde(borrow)]
-    utps: &'t RawValue,
-    #[serde(borrow)]
-    profiles: &'t RawValue,
-    #[serde(borrow)]
-    workloads: &'t RawValue,
-    #[serde(borrow)]
-    timeline: &'t RawValue,
-    #[serde(borrow)]
-    measures: &'t RawValue,
-    #[serde(borrow)]
-    stop: &'t RawValue,
+    texts: BTreeMap<&'static str, String>,
 }
 
 impl Read {
@@ -108,29 +73,18 @@ impl Read {
     /// # Errors
     /// It is no plan. What is kept is neither plan then, and an error in place is found by `parse`.
     fn renew(&mut self, plan_json: &str) -> serde_json::Result<()> {
-        let unread: Unread<'_> = serde_json::from_str(plan_json)?;
-        let Plan {
-            format,
-            title,
-            network,
-            stacks,
-            utps,
-            profiles,
-            workloads,
-            timeline,
-            measures,
-            stop,
-        } = &mut self.plan;
-        (*format, *title) = (unread.format, unread.title);
-        let texts = &mut self.texts;
-        part(network, &mut texts.network, unread.network)?;
-        part(stacks, &mut texts.stacks, unread.stacks)?;
-        part(utps, &mut texts.utps, unread.utps)?;
-        part(profiles, &mut texts.profiles, unread.profiles)?;
-        part(workloads, &mut texts.workloads, unread.workloads)?;
-        part(timeline, &mut texts.timeline, unread.timeline)?;
-        part(measures, &mut texts.measures, unread.measures)?;
-        part(stop, &mut texts.stop, unread.stop)
+        let mut unread: BTreeMap<&str, &RawValue> = serde_json::from_str(plan_json)?;
+        macro_rules! renew {
+            ($($part:ident)+) => {
+                let Plan { $($part),+ } = &mut self.plan;
+                $(
+                    let text = self.texts.entry(stringify!($part)).or_default();
+                    part($part, text, unread.remove(stringify!($part)))?;
+                )+
+            };
+        }
+        renew!(format title network stacks utps profiles workloads timeline measures stop);
+        if unread.is_empty() { Ok(()) } else { Err(Error::custom("an unknown key")) }
     }
 }
 
@@ -138,11 +92,12 @@ impl Read {
 fn part<T: DeserializeOwned>(
     value: &mut T,
     text: &mut String,
-    unread: &RawValue,
+    unread: Option<&RawValue>,
 ) -> serde_json::Result<()> {
-    if text.as_str() != unread.get() {
-        *value = serde_json::from_str(unread.get())?;
-        unread.get().clone_into(text);
+    let unread = unread.ok_or_else(|| Error::custom("a missing key"))?.get();
+    if text != unread {
+        *value = serde_json::from_str(unread)?;
+        unread.clone_into(text);
     }
     Ok(())
 }
