@@ -45,6 +45,7 @@ __all__ = [
     "ledbat_tables",
     "may_have_real_time",
     "origin_stalled",
+    "origin_tables",
     "origin_undelivered",
     "origin_unfinished",
     "origin_visits",
@@ -866,6 +867,20 @@ def origin_undelivered(
 
 def origin_stalled(name: str, online: int, since_s: float) -> str:
     """Why a content server gets no further, if nothing has arrived since then."""
+
+def origin_tables(
+    plan: Plan,
+    workload: int,
+    before: tuple[float, str],
+    after: tuple[float, str],
+    came: list[tuple[int, str, int, float, float, float | None, int, bool]],
+) -> list[_Columns]:
+    """The tables `downloads` and `origins` about the content server of a workload, by columns.
+
+    `before` and `after` are the instants at which it begins and ends to count, with the snapshot of
+    the server there (JSON). Of each client that has come: its number, population and host, when it
+    was due, came and left, the bytes that have come, and whether those are all.
+    """
 
 def origin_unfinished(name: str, complete: int, all: int) -> str:
     """What is left to do of a content server."""

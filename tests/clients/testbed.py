@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
+from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.clients import PROGRAMS, HostSandbox, Swarm, kernel, opentracker, tables
 from flashcrowd.clients.host_sandbox import entered
-from flashcrowd.emulation import app
-from flashcrowd.emulation.app import Rows
 from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
@@ -60,7 +59,7 @@ def plan(
 
 def rows(swarm: Swarm) -> Rows:
     """The rows of the tables of a swarm that is over."""
-    return {**app.rows(swarm.rules.tables(swarm.end_s, swarm.timeouts)), **tables.rows(swarm)}
+    return {**of_columns(swarm.rules.tables(swarm.end_s, swarm.timeouts)), **tables.rows(swarm)}
 
 
 def loopback(count: int) -> list[HostSandbox]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,8 @@ from flashcrowd.content_server.answer import Answer
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import lost_pace
 from flashcrowd.content_server.visit import Visit
+from flashcrowd.plan.parts import parse
+from flashcrowd.study import Study
 
 PACE: Any = {"busy_s": 0.0, "positioned_reads": 0, "cost": 0.0, "void": False}
 
@@ -48,13 +51,28 @@ def guest(number: int, at_s: float, left_s: float | None, received: int) -> Gues
     return made
 
 
-def plan(window: tuple[float, float | None] | None = None, **series: float) -> dict[str, Any]:
-    origin = {
-        "kind": "origin",
-        "name": "origin",
-        "host": 0,
-        "settings": {"block_bytes": 100, "scheduling": {"kind": "circus"}},
-    }
+STUDY = """
+format = 1
+title = "A server and two clients"
+network.stack = "linux-6"
+network.groups.server = { access = { up = "1 Gbit/s", down = "1 Gbit/s" } }
+network.groups.client = { hosts = 2, access = { up = "1 Gbit/s", down = "1 Gbit/s" } }
+workloads.ping = { kind = "ping", from = "server", to = "client-1" }
+
+[workloads.origin]
+kind = "origin"
+host = "server"
+files = "1 MiB"
+policy = "circus"
+disk = { kind = "ssd", channels = 4 }
+populations.all = { group = "client" }
+"""
+
+
+def plan(window: tuple[float, float | None] | None = None, **series: float) -> Any:
+    (point,) = Study.from_dict(tomllib.loads(STUDY)).points()
+    made: Any = parse(point.plan().to_json())
+    made["workloads"][1]["settings"]["block_bytes"] = 100
     begin, end = window or (0.0, None)
     about = {
         "table": "origins",
@@ -62,11 +80,8 @@ def plan(window: tuple[float, float | None] | None = None, **series: float) -> d
         "to_ns": None if end is None else int(end * 1e9),
     }
     every = [{"what": name, "every_ns": int(each * 1e9)} for name, each in series.items()]
-    return {
-        "workloads": [{"kind": "ping"}, origin],
-        "network": {"hosts": [{"name": "server"}]},
-        "measures": {"windows": [about] if window else [], "series": every},
-    }
+    made["measures"] |= {"windows": [about] if window else [], "series": every}
+    return made
 
 
 def played(until_s: float, made: dict[str, Any], online: int = 7) -> Ledger:
@@ -92,6 +107,9 @@ def test_without_a_window_all_counts() -> None:
     assert row["network_bps"] == pytest.approx(8000)
     assert row["miss_ratio"] == 0.5
     assert row["residence_s"] == pytest.approx(45 / 15)
+    # The mean of the channels, as in the simulation.
+    assert row["disk_busy_s"] == pytest.approx((8.0 - 0.5) / 2 / 4)
+    assert (row["seeks"], row["disk_cost"]) == (8, 22.5)
     assert (row["downloads"], row["completed"], row["policy"]) == (2, 1, "circus")
     first, second = tables["downloads"]
     assert (first["peer"], first["host"], first["pieces"]) == (1, "client-1", 3)

@@ -13,6 +13,7 @@ from tests.emulation.test_transfers import only, ran
 from flashcrowd.content_server.visitor import MTU, SEGMENT
 from flashcrowd.emulation import budget, capabilities, self_test, stack
 from flashcrowd.emulation.requirements import algorithms, impossible, undivided
+from flashcrowd.emulation.trial import Tried
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.registry import engine
 from flashcrowd.store import Results
@@ -263,19 +264,13 @@ def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.Mon
     (cut,) = engine("emulation").needs([json.dumps({**plan, "timeline": stopped})])
     assert cut is not None
     assert cut.seconds == 1.5
-    monkeypatch.setattr(
-        capabilities, "_tried", lambda: {**TRIED, "descriptors": 13 * 4 + 12 * 3 - 1}
-    )
+    controllers = {"cubic": True}
+    tried = Tried(None, False, None, None, controllers, 13 * 4 + 12 * 3 - 1, real_time=True)
+    monkeypatch.setattr(capabilities, "_tried", lambda: tried)
     monkeypatch.setattr(capabilities, "room", lambda: SIZE - 1)
     found = [*capabilities.missing(plan)]
     assert any("13 hosts and 12 downloads; " in it and "ulimit -Hn" in it for it in found)
     assert any(f"programs may write {SIZE:,} B, and {SIZE - 1:,} B are free" in it for it in found)
-
-
-TRIED = {
-    "namespaces": None, "own_user_namespace": False, "tun": None, "network": None,
-    "real_time": True, "controllers": {"cubic": True},
-}  # fmt: skip
 
 
 def test_each_kind_of_line_is_probed_from_the_server(crowd: Path) -> None:

@@ -64,7 +64,7 @@ mod _core {
     #[pymodule_export]
     use crate::rules::{
         CallRules, DownloadRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister,
-        TransferRules, WebRules, finished_outcome, horizon_outcome, origin_stalled,
+        TransferRules, WebRules, finished_outcome, horizon_outcome, origin_stalled, origin_tables,
         origin_undelivered, origin_unfinished, swarm_waits, with_undelivered,
     };
     #[pymodule_export]

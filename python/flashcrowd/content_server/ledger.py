@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Row, Rows
+from flashcrowd.base.rows import Row, Rows, of_columns
 from flashcrowd.content_server.answer import Answer
 from flashcrowd.content_server.snapshot import PaceReport, Snapshot, pace, snapshot
 from flashcrowd.content_server.visit import Visit
@@ -47,8 +48,8 @@ class Ledger:
 
     def __init__(self, server: _core.ContentServer, plan: Plan, index: int) -> None:
         self._server = server
+        self._plan, self._index = plan, index
         self._origin = workload(plan, index, OriginWorkload)
-        self._host = plan["network"]["hosts"][self._origin["host"]]["name"]
         self._window_s = window_s(plan)
         self._edges: list[tuple[float, Snapshot]] = []
         self._series: list[Row] = []
@@ -111,44 +112,17 @@ class Ledger:
         Args:
             guests: those who came.
         """
-        from_s, to_s = self._window_s
-        counted = [it for it in guests if from_s <= it.visit.at_s < to_s]
-        name, settings = self._origin["name"], self._origin["settings"]
-        downloads = [_download(it, name, settings["block_bytes"]) for it in counted]
-        downloads.sort(key=lambda row: row["peer"])
-        (from_s, before), (to_s, after) = self._edges
-        counts = {
-            key: after[key] - before[key]
-            for key in ("blocks", "hits", "reads", "reads_ahead", "evictions")
-        }
-        sent = after["served_bytes"] - before["served_bytes"]
-        read = after["read_bytes"] - before["read_bytes"]
-        residence = after["residence_s"] - before["residence_s"]
-        disk = {
-            key: pace(after)[key] - pace(before)[key]
-            for key in ("busy_s", "positioned_reads", "cost")
-        }
-        span = to_s - from_s
-        row = {
-            "origin": name,
-            "host": self._host,
-            "policy": settings["scheduling"]["kind"],
-            "from_s": from_s,
-            "to_s": to_s,
-            "downloads": len(downloads),
-            "completed": sum(row["completed_s"] is not None for row in downloads),
-            "sent_bytes": sent,
-            "read_bytes": read,
-            **counts,
-            "seeks": disk["positioned_reads"],
-            "residence_s": residence / counts["evictions"] if counts["evictions"] else None,
-            "disk_busy_s": disk["busy_s"],
-            "disk_cost": disk["cost"],
-            "network_bps": sent * 8 / span if span > 0 else None,
-            "disk_bps": read * 8 / span if span > 0 else None,
-            "miss_ratio": read / sent if sent else None,
-        }
-        return {"downloads": downloads, "origins": [row], "series": self._series}
+        came = [
+            (
+                *(it.visit.number, it.visit.population, it.visit.host, it.visit.at_s),
+                *(it.arrived_s, it.left_s, it.answer.received, it.answer.complete),
+            )
+            for it in guests
+        ]
+        before, after = ((at_s, json.dumps(found)) for at_s, found in self._edges)
+        plan = _core.Plan(json.dumps(self._plan))
+        found = _core.origin_tables(plan, self._index, before, after, came)
+        return {**of_columns(found), "series": self._series}
 
 
 def window_s(plan: Plan) -> tuple[float, float]:
@@ -158,22 +132,3 @@ def window_s(plan: Plan) -> tuple[float, float]:
             to_ns = window["to_ns"]
             return window["from_ns"] / 1e9, math.inf if to_ns is None else to_ns / 1e9
     return 0.0, math.inf
-
-
-def _download(guest: Guest, origin: str, block: int) -> Row:
-    """A row of the table `downloads`."""
-    complete, received = guest.answer.complete, guest.answer.received
-    completed = guest.left_s if complete else None
-    return {
-        "swarm": origin,
-        "population": guest.visit.population,
-        "host": guest.visit.host_name,
-        "peer": guest.visit.number,
-        "arrived_s": guest.arrived_s,
-        "completed_s": completed,
-        "left_s": guest.left_s,
-        "duration_s": None if completed is None else completed - guest.arrived_s,
-        "downloaded_bytes": received,
-        "uploaded_bytes": 0,
-        "pieces": -(-received // block) if complete else received // block,
-    }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Rows
+from flashcrowd.base.rows import Columns, Rows, of_columns
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan import parts
@@ -203,7 +203,7 @@ class Rules(Protocol):
         """A line for each of which something did not come."""
         ...
 
-    def tables(self) -> Sequence[tuple[str, Sequence[tuple[str, Sequence[Any]]]]]:
+    def tables(self) -> Columns:
         """The tables of its kind, as columns."""
         ...
 
@@ -232,7 +232,7 @@ class Ruled(App, Generic[R]):
     def tables(self, now_s: float) -> Rows:
         """The table of its kind."""
         del now_s
-        return rows(self._rules.tables())
+        return of_columns(self._rules.tables())
 
 
 D = TypeVar("D", _core.CallRules, _core.PingRules)
@@ -261,16 +261,6 @@ class Datagrams(Ruled[D]):
         del table
         if change["kind"] == "stop":
             self._rules.stop(change["workload"])
-
-
-def rows(tables: Iterable[tuple[str, Sequence[tuple[str, Sequence[Any]]]]]) -> Rows:
-    """The rows of tables that are given by their columns, as rules give them."""
-    found: Rows = {}
-    for name, columns in tables:
-        names = [column for column, _ in columns]
-        cells = zip(*(values for _, values in columns), strict=True)
-        found[name] = [dict(zip(names, row, strict=True)) for row in cells]
-    return found
 
 
 def merge(into: Rows, more: Rows) -> None:

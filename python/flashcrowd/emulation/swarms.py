@@ -7,11 +7,11 @@ from functools import reduce
 from operator import or_
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Row, Rows
+from flashcrowd.base.rows import Row, Rows, of_columns
 from flashcrowd.clients import ClientFailed, Swarm, biglybt, tables
 from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT, own_control
-from flashcrowd.emulation.app import App, Context, merge, rows
+from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
@@ -220,7 +220,7 @@ class Swarms(App):
     def tables(self, now_s: float) -> Rows:
         """The tables about swarms and their peers, and of `rtts`, `control` and `programs`."""
         timeouts = reduce(or_, (swarm.timeouts for swarm in self._swarms.values()), {})
-        found = rows(self._rules.tables(now_s, timeouts))
+        found = of_columns(self._rules.tables(now_s, timeouts))
         found["rtts"] = [row for of in self._rtts for row in of.rows()]
         for swarm in self._swarms.values():
             merge(found, tables.rows(swarm))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flashcrowd import _core
-from flashcrowd.base.rows import Rows
+from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.emulation import players
-from flashcrowd.emulation.app import App, Context, rows
+from flashcrowd.emulation.app import App, Context
 from flashcrowd.emulation.flow import Flow, FlowJob
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
@@ -169,7 +169,7 @@ class Transfers(App):
             for flow in flows[:1]
             for unmet in flow.unmet
         ]
-        return {**rows(self._rules.tables(now_s)), "programs": programs}
+        return {**of_columns(self._rules.tables(now_s)), "programs": programs}
 
     def close(self) -> None:
         """End what is left of the programs."""

@@ -4,10 +4,9 @@ use super::client::Client;
 use super::counts::Counts;
 use super::server::Server;
 use super::{Origins, Sample, World};
-use crate::apps::storage;
 use flashcrowd_base::Time;
 use flashcrowd_plan::Sampled;
-use flashcrowd_workload::{Column, Table, names, seconds};
+use flashcrowd_workload::{Column, Table, names, origin};
 
 /// What a server did between two instants.
 struct Done<'a> {
@@ -47,7 +46,7 @@ impl Origins<'_> {
             let (place, server): (u32, &Server<'_>) = (place, server);
             let present = server.counts(now);
             let zero = || Counts {
-                all: storage::Counts::default(),
+                all: origin::Counts::default(),
                 downloads: vec![0; present.downloads.len()],
                 sent: vec![0; present.sent.len()],
                 read: vec![0; present.read.len()],
@@ -65,31 +64,22 @@ impl Origins<'_> {
     }
 
     pub(super) fn downloads(&self, world: &World) -> Table {
-        let rows: Vec<&Client> = self.clients.iter().filter(|it| self.counts(it)).collect();
-        let spec = |client: &Client| self.servers[client.server as usize].spec;
-        let population =
-            |client: &Client| spec(client).populations[client.population as usize].name.as_str();
-        let host = |client: &Client| world.network.host(client.host).name.as_str();
-        let maybe = |of: fn(&Client) -> Option<f64>| {
-            Column::MaybeF64(rows.iter().map(|client| of(client)).collect())
+        let row = |client: &'_ Client| {
+            let spec = self.servers[client.server as usize].spec;
+            origin::Download {
+                origin: &spec.name,
+                population: &spec.populations[client.population as usize].name,
+                host: &world.network.host(client.host).name,
+                number: client.number,
+                arrived: client.arrived.unwrap_or(Time::START),
+                completed: client.completed,
+                left: client.left,
+                bytes: client.bytes,
+                blocks: client.blocks,
+            }
         };
-        let arrived = |client: &Client| client.arrived.unwrap_or(Time::START).seconds();
-        Table {
-            name: "downloads",
-            columns: vec![
-                ("swarm", names(rows.iter().map(|client| spec(client).name.as_str()))),
-                ("population", names(rows.iter().map(|client| population(client)))),
-                ("host", names(rows.iter().map(|client| host(client)))),
-                ("peer", Column::U32(rows.iter().map(|client| client.number).collect())),
-                ("arrived_s", Column::F64(rows.iter().map(|client| arrived(client)).collect())),
-                ("completed_s", maybe(|client| seconds(client.completed))),
-                ("left_s", maybe(|client| seconds(client.left))),
-                ("duration_s", maybe(|it| Some((it.completed? - it.arrived?).seconds()))),
-                ("downloaded_bytes", Column::U64(rows.iter().map(|it| it.bytes).collect())),
-                ("uploaded_bytes", Column::U64(rows.iter().map(|_| 0).collect())),
-                ("pieces", Column::U32(rows.iter().map(|client| client.blocks).collect())),
-            ],
-        }
+        let counted = self.clients.iter().filter(|it| self.counts(it));
+        origin::downloads(&counted.map(row).collect::<Vec<_>>())
     }
 
     pub(super) fn origins(&self, world: &World) -> Table {
@@ -101,7 +91,7 @@ impl Origins<'_> {
         };
         let rows = rows.iter().map(|it| {
             let spec = it.server.spec;
-            storage::Row {
+            origin::Row {
                 origin: &spec.name,
                 host: &world.network.host(spec.host).name,
                 policy: spec.settings.scheduling.name(),
@@ -112,7 +102,7 @@ impl Origins<'_> {
                 to: it.to.all.clone(),
             }
         });
-        storage::table(&rows.collect::<Vec<_>>())
+        origin::table(&rows.collect::<Vec<_>>())
     }
 
     pub(super) fn origin_files(&self, world: &World) -> Table {

@@ -1,9 +1,10 @@
 //! Seeds that read from a disk: each has a content server's machine, which brings block by block what the client asks for.
 
 use super::*;
-use crate::apps::storage::{self, MAX_READS, Storage};
+use crate::apps::storage::{MAX_READS, Storage};
 use flashcrowd_origin::{ClientId, FileId, Output, Request};
 use flashcrowd_plan::{Window, Windowed};
+use flashcrowd_workload::origin;
 use std::slice;
 
 /// The disk of a seed and the memory before it.
@@ -15,8 +16,8 @@ pub(super) struct SeedDisk<'p> {
     /// What each client of the machine is: a block for a neighbour.
     asked: Vec<Block>,
     /// What it had done at the begin and at the end of what counts.
-    begin: Option<storage::Counts>,
-    end: Option<storage::Counts>,
+    begin: Option<origin::Counts>,
+    end: Option<origin::Counts>,
 }
 
 /// A block, and the connection that it is for.
@@ -40,10 +41,10 @@ impl<'p> SeedDisk<'p> {
         SeedDisk { peer, spec, storage, file, asked: Vec::new(), begin: None, end: None }
     }
     /// What it did in the part of the run that counts.
-    fn done(&self, now: Time, window: Option<&Window>) -> (storage::Counts, storage::Counts) {
+    fn done(&self, now: Time, window: Option<&Window>) -> (origin::Counts, origin::Counts) {
         let present = self.storage.counts(now);
         let from = self.begin.clone().unwrap_or_else(|| match window {
-            None => storage::Counts::default(),
+            None => origin::Counts::default(),
             // A run that ended before its window began did nothing in it.
             Some(_) => present.clone(),
         });
@@ -133,7 +134,7 @@ impl<'p> Swarms<'p> {
         let rows = self.disks.iter().map(|disk| {
             let peer = self.rules.peer(disk.peer);
             let (from, to) = disk.done(world.now, window);
-            storage::Row {
+            origin::Row {
                 origin: self.spec(peer.swarm).map_or("", |spec| &spec.name),
                 host: &world.network.host(peer.host).name,
                 policy: "requested",
@@ -144,7 +145,7 @@ impl<'p> Swarms<'p> {
                 to,
             }
         });
-        let rows: Vec<storage::Row<'_>> = rows.collect();
-        (!rows.is_empty()).then(|| storage::table(&rows))
+        let rows: Vec<origin::Row<'_>> = rows.collect();
+        (!rows.is_empty()).then(|| origin::table(&rows))
     }
 }
