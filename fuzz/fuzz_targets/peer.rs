@@ -39,6 +39,8 @@ enum Op {
     Say(u8, Say),
     /// Answers a request that the peer made.
     Answer(u8),
+    /// The same, with a piece that fails its check if it is whole now.
+    Spoil(u8),
     Space(u8, u16),
     DataSpace(u8, u16),
     Done(u8),
@@ -202,6 +204,18 @@ impl Driver {
         }
         assert_eq!(self.pieces, self.peer.pieces_have());
     }
+    /// One of the blocks that the peer has asked for.
+    fn owed(&mut self, which: u8) -> Option<(ConnId, u32, u32, u32)> {
+        let place = usize::from(which).checked_rem(self.asked.len())?;
+        let (conn, asked) = self.asked.remove(place);
+        match asked {
+            Message::Request { piece, begin, length }
+            | Message::StampedRequest { piece, begin, length, .. } => {
+                Some((conn, piece, begin, length))
+            }
+            _ => None,
+        }
+    }
     fn carry_out(&mut self, op: Op) {
         let now = self.now;
         match op {
@@ -232,15 +246,16 @@ impl Driver {
             Op::Say(conn, say) => {
                 self.peer.on_message(now, ConnId(u32::from(conn % 8)), say.message());
             }
-            Op::Answer(which) if !self.asked.is_empty() => {
-                let (conn, asked) = self.asked.remove(usize::from(which) % self.asked.len());
-                if let Message::Request { piece, begin, length }
-                | Message::StampedRequest { piece, begin, length, .. } = asked
-                {
+            Op::Answer(which) => {
+                if let Some((conn, piece, begin, length)) = self.owed(which) {
                     self.peer.on_message(now, conn, Message::Piece { piece, begin, length });
                 }
             }
-            Op::Answer(_) => {}
+            Op::Spoil(which) => {
+                if let Some((conn, piece, begin, length)) = self.owed(which) {
+                    self.peer.on_bad_piece(now, conn, piece, begin, length);
+                }
+            }
             Op::Space(conn, space) => {
                 let conn = ConnId(u32::from(conn % 8));
                 if let Some(entry) = self.conns.get_mut(&conn).filter(|entry| entry.1) {

@@ -177,6 +177,32 @@ impl BlockMap {
         self.have.set(block.piece);
         Arrival::Whole
     }
+    /// This piece is whole already.
+    pub fn set_whole(&mut self, piece: u32) {
+        let Some(part) = self.parts.get_mut(piece as usize) else { return };
+        if self.have.set(piece) {
+            self.free -= u64::from(part.free);
+            *part = Part { free: 0, missing: 0, bits: Vec::new() };
+        }
+    }
+    /// Whether all other blocks of its piece are here.
+    pub fn is_last(&self, block: Block) -> bool {
+        let missing = self.parts.get(block.piece as usize).map_or(0, |part| part.missing);
+        missing == 1 && !self.has_block(block)
+    }
+    /// What is here of `piece`, which is not whole, is worth nothing: it has been asked for and is not here. These blocks.
+    pub fn discard(&mut self, piece: u32) -> Vec<Block> {
+        let here = (0..self.torrent.blocks(piece) as u16).map(|index| Block { piece, index });
+        let here: Vec<Block> = here.filter(|block| self.has_block(*block)).collect();
+        let Some(part) = self.parts.get_mut(piece as usize) else { return Vec::new() };
+        if self.have.has(piece) {
+            return Vec::new();
+        }
+        let words = part.bits.len() / 2;
+        part.bits[words..].fill(0);
+        part.missing += here.len() as u16;
+        here
+    }
     /// Whether a block is here.
     pub fn has_block(&self, block: Block) -> bool {
         let Some(part) = self.parts.get(block.piece as usize) else { return false };
@@ -311,6 +337,25 @@ mod tests {
         let all = BlockMap::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), true);
         assert!(all.all_requested() && all.have().is_full() && all.under_way().next().is_none());
         assert_eq!((all.asked(0), all.asked(1)), (70, 30));
+    }
+
+    #[test]
+    fn a_piece_that_is_discarded_is_asked_for_and_comes_again() {
+        let mut a = block_map();
+        a.set_whole(0);
+        assert_eq!((a.has_free(0), a.asked(0), a.have().count()), (false, 70, 1));
+        let taken: Vec<Block> = std::iter::from_fn(|| a.take(1)).collect();
+        let (last, rest) = taken.split_last().unwrap();
+        assert!(!a.is_last(*last));
+        rest.iter().for_each(|block| _ = a.arrived(*block));
+        assert!(a.is_last(*last) && !a.is_last(rest[0]));
+        assert_eq!(a.discard(1), rest);
+        assert!(!a.has_free(1) && !a.is_last(*last) && !a.has_block(rest[0]));
+        assert!(a.give_back(rest[3]) && !a.give_back(rest[3]));
+        assert_eq!(a.take(1), Some(rest[3]));
+        assert!(rest.iter().all(|block| a.arrived(*block) == Arrival::Part));
+        assert_eq!((a.arrived(*last), a.discard(1), a.discard(0)), (Arrival::Whole, vec![], vec![]));
+        assert!(a.have().is_full() && a.all_requested());
     }
 
     #[test]

@@ -43,7 +43,7 @@
 //!   in the handshake.
 //! - A web seed answers every range, redirects nobody and knows one file; what came of a block when its
 //!   connection is lost is asked for again.
-//! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
+//! - In a simulation pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
 //!   `libtorrent` lacks its slots by rate.
 

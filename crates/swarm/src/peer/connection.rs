@@ -393,6 +393,10 @@ impl Conn {
         write_buffer.set_space(channel, id, space, out)
     }
 
+    /// The message of which something has been written that was not the end.
+    pub(super) fn begun(&self) -> Option<Message> {
+        self.out.begun().cloned().or_else(|| self.half_written())
+    }
     /// The PIECE under way.
     pub(super) fn half_written(&self) -> Option<Message> {
         if let Some(buffer) = self.send_buffer() {

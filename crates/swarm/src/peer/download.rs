@@ -125,13 +125,28 @@ impl Peer {
     }
 
     pub(super) fn on_piece(&mut self, now: Time, id: ConnId, piece: u32, begin: u32, length: u32) {
+        if let Some(block) = self.take_in(now, id, piece, begin, length)
+            && self.block_came(now, id, block)
+        {
+            self.bytes_wasted -= u64::from(length);
+        }
+    }
+    /// Counts what a neighbour sent, as wasted; the block, if it owed that.
+    pub(super) fn take_in(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        piece: u32,
+        begin: u32,
+        length: u32,
+    ) -> Option<Block> {
         self.bytes_down += u64::from(length);
         self.bytes_wasted += u64::from(length);
-        let Some(c) = self.conns.get_mut(id) else { return };
-        let Some(block) = self.block_map.block_at(piece, begin, length) else { return };
+        let c = self.conns.get_mut(id)?;
+        let block = self.block_map.block_at(piece, begin, length)?;
         // What is not owed is thrown away.
-        let Some(work) = &mut c.work else { return };
-        let Some(position) = work.active.iter().position(|other| *other == block) else { return };
+        let work = c.work.as_mut()?;
+        let position = work.active.iter().position(|other| *other == block)?;
         work.active.remove(position);
         work.slow_start.block(now, length);
         let owes = !work.active.is_empty();
@@ -155,9 +170,7 @@ impl Peer {
         if given_up && self.block_map.take_this(block) {
             self.exhausted(block.piece);
         }
-        if self.block_came(now, id, block) {
-            self.bytes_wasted -= u64::from(length);
-        }
+        Some(block)
     }
     /// A block is here, of a neighbour or, with the number of no connection, of a web seed; whether it was lacking.
     pub(super) fn block_came(&mut self, now: Time, id: ConnId, block: Block) -> bool {
@@ -408,7 +421,7 @@ impl Peer {
         }
     }
     /// Brings interest and requests of one connection up to what the end game wants.
-    fn fix_endgame(&mut self, now: Time, id: ConnId) {
+    pub(super) fn fix_endgame(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get(id).filter(|c| c.is_open()) else { return };
         let mut want = std::mem::take(&mut self.blocks);
         want.clear();

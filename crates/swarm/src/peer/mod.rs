@@ -3,10 +3,11 @@
 //! `connection` holds what is known about one neighbour, `neighbours` gains and loses them, `upload`
 //! answers requests and chokes, `reads` has blocks read first, `download` makes requests and keeps interest,
 //! `suggestions` deals with those of others and its own, `mixed_mode` shares between TCP and uTP, `announce` deals
-//! with the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
+//! with the tracker, `web_seeds` with content servers, `content` with a driver that has bytes. This file is the face: what the driver calls.
 
 mod announce;
 mod connection;
+mod content;
 mod download;
 mod exchange;
 mod extras;

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod connections;
+mod content;
 mod exchange;
 mod fallback;
 mod fast;

@@ -45,6 +45,10 @@ impl WriteBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_empty())
     }
+    /// The first message that ends in what waits.
+    pub(super) fn begun(&self) -> Option<&Message> {
+        self.pending.iter().flat_map(|pending| pending.iter()).find_map(|(_, of)| of.as_ref())
+    }
     pub(super) fn write(
         &mut self,
         channel: Channel,

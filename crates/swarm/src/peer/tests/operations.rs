@@ -265,7 +265,13 @@ proptest! {
                         else {
                             continue;
                         };
-                        rig.peer.on_message(rig.now, conn, Message::Piece { piece, begin, length });
+                        // Every fourth piece is not what it should be.
+                        if which % 4 == 3 {
+                            rig.peer.on_bad_piece(rig.now, conn, piece, begin, length);
+                        } else {
+                            let block = Message::Piece { piece, begin, length };
+                            rig.peer.on_message(rig.now, conn, block);
+                        }
                     }
                 }
                 Op::Reject(which) => {
