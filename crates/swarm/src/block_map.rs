@@ -354,7 +354,10 @@ mod tests {
         assert!(a.give_back(rest[3]) && !a.give_back(rest[3]));
         assert_eq!(a.take(1), Some(rest[3]));
         assert!(rest.iter().all(|block| a.arrived(*block) == Arrival::Part));
-        assert_eq!((a.arrived(*last), a.discard(1), a.discard(0)), (Arrival::Whole, vec![], vec![]));
+        assert_eq!(
+            (a.arrived(*last), a.discard(1), a.discard(0)),
+            (Arrival::Whole, vec![], vec![])
+        );
         assert!(a.have().is_full() && a.all_requested());
     }
 

@@ -393,6 +393,12 @@ impl Conn {
         write_buffer.set_space(channel, id, space, out)
     }
 
+    /// Messages that wait for room.
+    pub(super) fn backlog(&self) -> usize {
+        let waiting = self.work.as_ref().map_or(0, |work| work.waiting.len());
+        let buffered = self.send_buffer().map_or(0, |buffer| buffer.len());
+        self.out.len() + waiting + buffered
+    }
     /// The message of which something has been written that was not the end.
     pub(super) fn begun(&self) -> Option<Message> {
         self.out.begun().cloned().or_else(|| self.half_written())

@@ -17,12 +17,18 @@ impl Peer {
         }
         self
     }
-    /// Whether this block makes its piece whole, if it comes now over this connection. A driver with bytes checks the
-    /// piece before it reports the block: with [`on_message`](Peer::on_message), or [`on_bad_piece`](Peer::on_bad_piece).
-    pub fn is_last_block(&self, conn: ConnId, piece: u32, begin: u32, length: u32) -> bool {
+    /// Whether this block has been asked for over this connection, and is not here.
+    pub fn awaits(&self, conn: ConnId, piece: u32, begin: u32, length: u32) -> bool {
         let Some(block) = self.block_map.block_at(piece, begin, length) else { return false };
         let owes = self.conns.get(conn).is_some_and(|c| c.active().contains(&block));
-        owes && self.block_map.is_last(block)
+        owes && !self.block_map.has_block(block)
+    }
+    /// Whether it makes its piece whole, if it comes now. A driver with bytes checks the piece before it reports the
+    /// block: with [`on_message`](Peer::on_message), or [`on_bad_piece`](Peer::on_bad_piece).
+    pub fn is_last_block(&self, conn: ConnId, piece: u32, begin: u32, length: u32) -> bool {
+        let block = self.block_map.block_at(piece, begin, length);
+        let last = block.is_some_and(|block| self.block_map.is_last(block));
+        last && self.awaits(conn, piece, begin, length)
     }
     /// In place of [`on_message`](Peer::on_message): the [last block](Peer::is_last_block) of a piece came, and the
     /// piece is not what the torrent says. All of it counts as wasted and is asked for again, of anybody.
@@ -48,6 +54,15 @@ impl Peer {
             self.release_requests(now, &lost);
             self.request_more(now, conn, None);
         }
+    }
+    /// How many messages wait for room in this connection's socket buffer. One whose other end does not read, and goes
+    /// on asking, has ever more.
+    pub fn backlog(&self, conn: ConnId) -> usize {
+        self.conns.get(conn).map_or(0, |c| c.backlog())
+    }
+    /// In how many neighbours it is interested, and how many of these do not choke it.
+    pub fn interests(&self) -> (u32, u32) {
+        self.wants.interests()
     }
     /// The message that goes on behind a write that [completes](Action::Write) none, when that has been polled.
     pub fn begun(&self, conn: ConnId) -> Option<Message> {

@@ -95,6 +95,10 @@ impl SendBuffer {
             self.short = bytes;
         }
     }
+    /// Messages that wait.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
     /// Bytes that wait.
     pub(super) fn bytes(&self) -> u32 {
         self.bytes

@@ -40,6 +40,12 @@ pub(super) struct Wants {
     asked: u32,
 }
 
+impl Wants {
+    pub(super) fn interests(&self) -> (u32, u32) {
+        (self.interested, self.unchoked)
+    }
+}
+
 impl Conn {
     /// Shows interest or loses it; whether that is a change.
     pub(super) fn set_interested(

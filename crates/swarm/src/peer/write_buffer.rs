@@ -45,6 +45,10 @@ impl WriteBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_empty())
     }
+    /// How many writes wait.
+    pub(super) fn len(&self) -> usize {
+        self.pending.as_ref().map_or(0, |pending| pending.len())
+    }
     /// The first message that ends in what waits.
     pub(super) fn begun(&self) -> Option<&Message> {
         self.pending.iter().flat_map(|pending| pending.iter()).find_map(|(_, of)| of.as_ref())

@@ -57,7 +57,8 @@ fn a_piece_that_failed_is_asked_for_again() {
 fn bytes_of_a_message_are_known_before_its_end() {
     for client in ["mainline-4.0.2", "libtorrent"] {
         for room in [1, 7, 500, 3000] {
-            let mut rig = unlimited(client, Role::Seed, |profile| profile.requests.block_bytes = 1000);
+            let mut rig =
+                unlimited(client, Role::Seed, |profile| profile.requests.block_bytes = 1000);
             rig.peer.set_upload_limit(rig.now, Rate::from_bps(80_000));
             let conn = rig.peer.accept(rig.now, PeerId(1)).unwrap();
             rig.peer.on_connected(rig.now, conn, room);

@@ -1,0 +1,8 @@
+//! Clients over the loopback interface: among themselves, and against remotes that keep to nothing.
+
+#![allow(clippy::unwrap_used, reason = "what cannot go on fails the test")]
+
+mod hostile;
+mod resume;
+mod swarms;
+mod util;
