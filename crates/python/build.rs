@@ -5,10 +5,13 @@ use std::process::Command;
 
 /// The crates of the engines, each list with the variable that has its identity; what they need is found
 /// from their manifests. A change of one engine leaves the results of the other as they are. Of the
-/// emulation, `live` and the content server are programs that it measures; the latter is the loopback's, too.
+/// emulation, `live`, `client` and the content server are programs that it measures; the latter is the loopback's, too.
 const ENGINES: [(&[&str], &str); 3] = [
     (&["flashcrowd-sim"], "FLASHCROWD_ENGINE"),
-    (&["flashcrowd-emulation", "flashcrowd-live", "flashcrowd-server"], "FLASHCROWD_EMULATION"),
+    (
+        &["flashcrowd-emulation", "flashcrowd-live", "flashcrowd-client", "flashcrowd-server"],
+        "FLASHCROWD_EMULATION",
+    ),
     (&["flashcrowd-server"], "FLASHCROWD_SERVER"),
 ];
 

@@ -22,6 +22,7 @@ __all__ = [
     "SwarmRules",
     "SwarmWatch",
     "Table",
+    "TorrentClient",
     "TrackerRegister",
     "TransferRules",
     "UploadController",
@@ -376,6 +377,54 @@ class UtpFlow:
         """End at once."""
     def report(self) -> str | None:
         """How it stands (a JSON object); None before it starts."""
+
+@final
+class TorrentClient:
+    """The pure peer of `swarm` as a client of one torrent on real sockets, in a thread (Linux)."""
+
+    def __new__(cls, settings: str) -> TorrentClient:
+        """Listen, in the network namespace of the calling thread; look at what is on the disk.
+
+        The settings are JSON: `torrent`, `folder`, `profile`, `bind`, `upload_bps`, `seed`,
+        `trusted` (what is on the disk is whole), `records` (whether events are kept). Raises
+        `PlanError`, `ValueError` for no torrent, or `OSError`.
+        """
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+    @property
+    def pieces(self) -> int:
+        """How many pieces the torrent has."""
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+    @property
+    def has_tracker(self) -> bool:
+        """Whether it names a tracker."""
+    def join(self) -> None:
+        """Enter the swarm, once what is on the disk has been looked at."""
+    def limit(self, bps: int | None) -> None:
+        """Another upload limit, in bits per second."""
+    def leave(self, *, told: bool = True) -> None:
+        """Leave the swarm, and end when the tracker knows.
+
+        At once unless it is to be `told`, and the second time.
+        """
+    def progress(self) -> str:
+        """How it stands (a JSON object)."""
+    def has(self) -> bytes:
+        """The pieces that it has, as in a BITFIELD."""
+    def take_events(self) -> str:
+        """What happened since this was last called (a JSON list)."""
+    def send_gaps(self) -> list[tuple[int, int]]:
+        """How often sends of blocks on one connection were so many milliseconds apart."""
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long; whether it has ended."""
+    def result(self) -> str:
+        """Whether it is `complete`, and its `pieces` (JSON), when it has ended.
+
+        Raises `OSError` if a file could not be read or written.
+        """
 
 def ledbat_tables() -> str:
     """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""

@@ -12,6 +12,7 @@ import pytest
 from tests.clients import testbed
 from tests.stopped import stand_still
 
+from flashcrowd import _core
 from flashcrowd.client_api import http
 from flashcrowd.clients import (
     PROGRAMS,
@@ -29,7 +30,7 @@ from flashcrowd.clients.tracker import Tracker
 from flashcrowd.engines.emulation import Emulator
 
 AT_ONCE = {"spread": "0 s"}
-PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
+PROCESSES = [name for name in PROGRAMS if name not in descriptors.EMBEDDED]
 
 
 def plan_of(*programs: str) -> Any:
@@ -43,7 +44,7 @@ def plan_of(*programs: str) -> Any:
     return testbed.plan(seed, *leechers, size="1 MB")
 
 
-@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("name", [*PROCESSES, "mainline-4.0.2"])
 def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_path: Path):
     testbed.needs(name)
     with testbed.bridged(4) as places:
@@ -56,7 +57,9 @@ def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_p
     received = sum(row["downloaded_bytes"] for row in rows["downloads"])
     sent = sum(row["uploaded_bytes"] for row in rows["populations"])
     assert sent == pytest.approx(received, rel=0.25)
-    assert {row["program"] for row in rows["programs"]} == {name}
+    # The simulation's own peer follows every rule of the profile.
+    listed = {row["program"] for row in rows["programs"]}
+    assert listed == (set() if name == "mainline-4.0.2" else {name})
     # Every peer told the tracker that it went.
     assert swarm.left_behind == (0, 0)
 
@@ -91,6 +94,33 @@ def test_every_program_tells_which_pieces_it_has(tmp_path: Path):
             assert f"no seed left, {missing} of 16 pieces missing" in swarm.outcome
         finally:
             swarm.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "profile"), [("mainline-4.0.2", "mainline-4.0.2"), ("libtorrent", "libtorrent")]
+)
+def test_the_simulations_peer_speaks_with_three_others(first: str, profile: str, tmp_path: Path):
+    """With the seed of one kind and four leechers of as many: hashes are verified at the end."""
+    kinds = ("mainline-4.0.2", "libtorrent", "transmission", "aria2")
+    testbed.needs(*kinds)
+    plan = plan_of(first, *kinds)
+    rules = json.loads(_core.client_profiles())[profile]
+    plan["profiles"].append(rules)
+    for population in plan["workloads"][0]["populations"]:
+        if population.get("program") == "mainline-4.0.2":
+            population["profile"] = len(plan["profiles"]) - 1
+    # The seed sends so slowly that leechers must send to each other.
+    plan["workloads"][0]["populations"][0]["upload_bps"] = 8 * 400_000
+    with testbed.bridged(len(kinds) + 2) as places:
+        swarm = testbed.play(plan, places, tmp_path / "r")
+    assert testbed.completed(swarm) == len(kinds)
+    assert swarm.left_behind == (0, 0)
+    sent = {row["population"]: row["uploaded_bytes"] for row in testbed.rows(swarm)["populations"]}
+    assert sent["seed"] < 4_000_000
+    listed = [row for row in testbed.rows(swarm)["programs"] if row["program"] == kinds[0]]
+    rules_of_others = {"peer_exchange.enabled", "connections.candidates"}
+    expected = rules_of_others if profile == "libtorrent" else set()
+    assert {row["setting"] for row in listed} == expected
 
 
 @pytest.mark.long
@@ -186,6 +216,7 @@ def test_a_crash_is_told_with_the_last_lines(tmp_path: Path):
 
 LAST_WORDS = {
     "libtorrent": "listen_failed_alert",
+    "mainline-4.0.2": "Address already in use",
     "transmission": "Couldn't bind port 6881",
     "qbittorrent": "Failed to listen on IP",
     "aria2": "failed to bind TCP port 6881",

@@ -19,6 +19,7 @@ from flashcrowd.clients import (
     aria2,
     biglybt,
     libtorrent,
+    mainline,
     qbittorrent,
     rtorrent,
     torrent,
@@ -259,7 +260,7 @@ def changes() -> list[Change]:
 
 OVER_UTP = ("connections.tcp_fallback",)
 """Keys that matter only where connections are opened over uTP."""
-TCP_ONLY = ("aria2", "rtorrent", "biglybt")
+TCP_ONLY = ("mainline-4.0.2", "aria2", "rtorrent", "biglybt")
 
 
 def played(changed: dict[str, Any]) -> Settings:
@@ -286,6 +287,9 @@ def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unme
         case "libtorrent":
             said, unmet = libtorrent.mapped(settings)
             return (said, libtorrent.torrent_flags(job)), unmet
+        case "mainline-4.0.2":
+            # The profile itself: it calls nothing by a name of its own.
+            return json.dumps(mainline.told(job)).encode(), [*mainline.unmet(settings)]
         case "transmission":
             return transmission.told(job), [*transmission.unmet(settings)]
         case "qbittorrent":

@@ -174,6 +174,8 @@ impl Client {
         let mut profile = self.settings.profile.clone();
         // The pure peer names others by its numbers, which nobody else knows.
         profile.peer_exchange.enabled = false;
+        // A connection is a stream of bytes: nothing overtakes a block in it.
+        profile.control_behind_piece = true;
         let role = if here.is_full() { Role::Seed } else { Role::Leecher };
         let (profile, torrent) = (Arc::new(profile), Arc::clone(&self.torrent));
         let stream = RandomStream::new(self.settings.seed, "peer", 0);

@@ -18,6 +18,8 @@ mod rules;
 mod simulate;
 mod table;
 mod task;
+#[cfg(target_os = "linux")]
+mod torrent_client;
 mod upload;
 mod utp;
 
@@ -73,6 +75,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::table::Table;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::torrent_client::TorrentClient;
     #[pymodule_export]
     use crate::upload::UploadController;
     #[pymodule_export]

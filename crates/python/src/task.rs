@@ -36,10 +36,17 @@ impl Task {
         runtime: Runtime,
         work: impl Future<Output = io::Result<T>> + Send + 'static,
     ) -> PyResult<Arc<Task>> {
+        Task::run(name, move || runtime.block_on(work))
+    }
+    /// The same without a runtime.
+    pub(crate) fn run<T: Serialize>(
+        name: &str,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> PyResult<Arc<Task>> {
         let task = Arc::new(Task::default());
         let ours = Arc::clone(&task);
         let body = move || {
-            let outcome = guarded(AssertUnwindSafe(|| runtime.block_on(work)));
+            let outcome = guarded(AssertUnwindSafe(work));
             let ended = match outcome {
                 Ok(Ok(value)) => {
                     serde_json::to_string(&value).map_err(|error| Fault::Bug(error.to_string()))

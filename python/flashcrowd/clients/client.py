@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.clients.host_sandbox import HostSandbox
@@ -70,6 +71,33 @@ class Progress:
     unchoking: int | None = None
 
 
+@dataclass(frozen=True)
+class Unchoke:
+    """An unchoke that ended, as a client tells it. Instants are those of `time.monotonic`.
+
+    Attributes:
+        remote: where the neighbour is: its address, perhaps with a port.
+        started: when it began.
+        at: when it ended.
+        idle: seconds of it in which nothing that the neighbour had asked for waited.
+        bytes: payload of blocks sent meanwhile.
+        blocks: whole blocks sent meanwhile.
+        seeding: whether the client had the whole file at the end.
+        cause: why it ended, as in the table `unchokes`.
+    """
+
+    FIELDS: ClassVar = ("remote", "started", "at", "idle", "bytes", "blocks", "seeding", "cause")
+
+    remote: str
+    started: float
+    at: float
+    idle: float
+    bytes: int
+    blocks: int
+    seeding: bool
+    cause: str
+
+
 @dataclass
 class Job:
     """What a client is started for.
@@ -82,6 +110,7 @@ class Job:
         folder: its own folder; removed by whoever made it.
         port: where it listens for peers.
         have: whether the completion of every piece is to be told.
+        draws: seed of what the client draws, where that can be told.
         unmet: what the program does not offer; filled by the client.
         control: the upload controller that the program brings along and is to use; empty for none.
         reflectors: where there are nodes that such a controller can ping.
@@ -94,6 +123,7 @@ class Job:
     folder: Path
     port: int = 6881
     have: bool = False
+    draws: int = 0
     unmet: list[Unmet] = field(default_factory=list)
     control: str = ""
     reflectors: tuple[HostSandbox, ...] = ()
@@ -131,6 +161,11 @@ class Client(ABC):
         """Retransmission timeouts of transports of its own: those of uTP, where it tells."""
         self.have: list[tuple[int, float]] = []
         """Pieces in the order of their completion, with the time, where the program tells."""
+        self.unchokes: list[Unchoke] = []
+        """Unchokes that ended, where the program tells."""
+        self.send_gaps: dict[int, int] = {}
+        """At the end: how often sends of blocks on one connection were so many milliseconds apart,
+        where the program tells."""
 
     @abstractmethod
     def is_ready(self) -> bool:

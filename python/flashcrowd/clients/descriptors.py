@@ -1,4 +1,4 @@
-"""Open files: sessions of libtorrent share those of one process."""
+"""Open files: clients that are no processes of their own share those of one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import resource
 from flashcrowd.plan.parts import numbered
 from flashcrowd.plan.types import Plan, SwarmWorkload
 
-EMBEDDED = "libtorrent"
+EMBEDDED = ("libtorrent", "mainline-4.0.2")
 _BASE = 64
 _SESSION = 16
-"""Of a session besides its connections: sockets that listen, its event loop, the file."""
+"""Of a client in here besides its connections: sockets that listen, its loop, the file."""
 _PROCESS = 4
 """Of a program that is a process: the connection over which it is asked, its start."""
 
@@ -26,7 +26,7 @@ def _of_swarm(plan: Plan, swarm: SwarmWorkload) -> int:
     total = 0
     for population in swarm["populations"]:
         each = _PROCESS
-        if (population.get("program") or EMBEDDED) == EMBEDDED:
+        if (population.get("program") or EMBEDDED[0]) in EMBEDDED:
             profile = plan["profiles"][population["profile"]]
             each = _SESSION + min(profile["connections"]["max_connections"], peers)
         total += each * len(population["hosts"])

@@ -108,6 +108,13 @@ PROGRAMS: Mapping[str, Program] = {
             each_bytes=5_000_000,
         ),
         Program(
+            "mainline-4.0.2",
+            f"{_HERE}.mainline",
+            "Mainline",
+            "it comes with flashcrowd on Linux",
+            each_bytes=1_000_000,
+        ),
+        Program(
             "transmission",
             f"{_HERE}.transmission",
             "Transmission",

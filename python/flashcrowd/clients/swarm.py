@@ -317,6 +317,7 @@ class Swarm:
             folder,
             self.port,
             self.plan["measures"]["have"],
+            draws=(self.seed << 20 | peer.number) % 2**64,
         )
         if (asked := own_control(peer.spec)) is not None:
             job.control = asked["controller"]["kind"]

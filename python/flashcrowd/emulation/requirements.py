@@ -23,7 +23,7 @@ _APPS = {app.kind: app for app in APPS}
 KINDS = tuple(_APPS)
 """Workloads that real programs play so far."""
 
-_MEASURES = ("connections", "send_gaps", "unchokes")
+_MEASURES = ("connections",)
 """What the programs do not tell, and packets do not show."""
 
 
@@ -89,7 +89,7 @@ def undivided(plan: Plan) -> Iterator[str]:
             f"{study_place('workloads', workload)}: fetch and its servers are on one node; play "
             "the run on one"
         )
-    for name in ("capture", "packets_ns"):
+    for name in ("capture", "packets_ns", "send_gaps", "unchokes"):
         if plan["measures"].get(name):
             yield (
                 f"measures: {name.removesuffix('_ns')} is not brought together from several nodes; "

@@ -18,8 +18,12 @@ from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
 from flashcrowd.plan.types import Change, Plan, SwarmWorkload
 
-_TELLS_PIECES = "libtorrent"
-"""The client that tells of every piece when it has it."""
+_TOLD_BY = {
+    "have": ("libtorrent", "mainline-4.0.2"),
+    "send_gaps": ("mainline-4.0.2",),
+    "unchokes": ("mainline-4.0.2",),
+}
+"""Measures that few clients tell, and which."""
 
 
 class Swarms(App):
@@ -77,11 +81,12 @@ class Swarms(App):
                     f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
                     "leave rtts out, or give it TCP"
                 )
-            if plan["measures"].get("have") and program != _TELLS_PIECES:
-                yield (
-                    f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}; leave "
-                    f'have out, or give it program = "{_TELLS_PIECES}"'
-                )
+            for measure, told_by in _TOLD_BY.items():
+                if plan["measures"].get(measure) and program not in told_by:
+                    yield (
+                        f"measures: {measure} is told by {' and '.join(told_by)} alone; {place} is "
+                        f'{program}; leave {measure} out, or give it program = "{told_by[-1]}"'
+                    )
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -138,11 +138,13 @@ def _default_arrivals(given: dict[str, object]) -> FlashCrowd:
     return FlashCrowd(spread=Span("0 s" if given.get("role") == "seed" else "10 s"))
 
 
-Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorrent", "biglybt"]
+Program = Literal[
+    "libtorrent", "mainline-4.0.2", "transmission", "qbittorrent", "aria2", "rtorrent", "biglybt"
+]
 """The programs that an engine can run."""
 
 
-WITHOUT_UTP: tuple[Program, ...] = ("aria2", "rtorrent", "biglybt")
+WITHOUT_UTP: tuple[Program, ...] = ("mainline-4.0.2", "aria2", "rtorrent", "biglybt")
 """Those that have no uTP."""
 
 
