@@ -303,11 +303,53 @@ def test_what_clients_do_not_tell_is_refused(swarm: Path, monkeypatch: pytest.Mo
     with pytest.raises(PlanRejected) as refused:
         Emulator().check(json.dumps(plan_of(swarm)))
     _, *said = str(refused.value).splitlines()
-    have, unchokes = sorted(said)
-    assert have.strip().startswith("measures: have is told by libtorrent alone; ")
-    assert have.endswith('leave have out, or give it program = "libtorrent"')
-    assert "unchokes is not recorded of real programs yet" in unchokes
-    assert unchokes.endswith("leave it out, or run it with --engine simulation")
+    have, *unchokes = sorted(it.strip() for it in said)
+    assert have.startswith("measures: have is told by libtorrent and mainline-4.0.2 alone; ")
+    assert have.endswith('leave have out, or give it program = "mainline-4.0.2"')
+    assert len(unchokes) == 2
+    for refused in unchokes:
+        assert refused.startswith("measures: unchokes is told by mainline-4.0.2 alone; ")
+
+
+def test_the_simulations_peer_tells_what_the_simulation_tells(swarm: Path, tmp_path: Path) -> None:
+    """The same five peers on both engines: every unchoke, every piece, the gaps between sends."""
+    text = swarm.read_text().replace(
+        "have = true", "have = true\nunchokes = true\nsend_gaps = true"
+    )
+    text = text.replace("hosts = 4\n", 'hosts = 4\nprogram = "mainline-4.0.2"\n')
+    text = text.replace("hosts = 1\n", 'hosts = 1\nprogram = "mainline-4.0.2"\n')
+    text = text.replace('profile = "libtorrent"', 'profile = "mainline-4.0.2"')
+    swarm.write_text(text)
+    found = {}
+    for engine in ("emulation", "simulation"):
+        out = tmp_path / engine
+        assert _status(["run", str(swarm), "--engine", engine, "--out", str(out)]) == 0
+        found[engine] = open_results(out).tables
+    for engine, tables in found.items():
+        downloads = tables["downloads"].to_pylist()
+        assert len(downloads) == 4, engine
+        assert tables["have"].num_rows == 4 * 16
+        unchokes = tables["unchokes"].to_pylist()
+        assert {row["population"] for row in unchokes} == {"seed", "crowd"}
+        for row in unchokes:
+            assert row["start_s"] <= row["end_s"]
+            assert 0 <= row["idle_s"] <= row["end_s"] - row["start_s"] + 1e-6
+            assert row["peer"] != row["remote"]
+            assert (row["blocks"] > 0) == (row["bytes"] > 0)
+        sent = {row["role"]: row["uploaded_bytes"] for row in tables["populations"].to_pylist()}
+        of_seed = sum(row["bytes"] for row in unchokes if row["population"] == "seed")
+        assert 0 < of_seed <= sent["seed"], engine
+        gaps = tables["send_gaps"].to_pylist()
+        assert {row["population"] for row in gaps} == {"seed", "crowd"}
+        # In turns of 1380 bytes: so many sends of blocks there are.
+        sends = sum(row["count"] for row in gaps)
+        assert sends == pytest.approx(sum(sent.values()) / 1380, rel=0.15), engine
+    assert found["emulation"]["programs"].num_rows == 0
+    took = {
+        engine: sorted(row["duration_s"] for row in tables["downloads"].to_pylist())
+        for engine, tables in found.items()
+    }
+    assert took["emulation"] == pytest.approx(took["simulation"], rel=0.25), took
 
 
 def test_the_versions_of_programs_are_part_of_the_identity(

@@ -58,7 +58,8 @@ def _unchokes(swarm: Swarm, came: list[Peer]) -> list[Row]:
         for peer in came
         if peer.client is not None
         for told in peer.client.unchokes
-        if (remote := _member(swarm, came, told)) is not None
+        if swarm.seconds(told.at) <= swarm.end_s  # others end with the run, not in it
+        and (remote := _member(swarm, came, told)) is not None
     ]
     return sorted(found, key=lambda row: (row["end_s"], row["peer"]))
 
