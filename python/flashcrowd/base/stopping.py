@@ -11,8 +11,8 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Protocol
 
-from flashcrowd import _core
 from flashcrowd.base.signals import handled
 
 SLICE = 0.05
@@ -27,8 +27,20 @@ DRAIN = 30.0
 """Seconds that an end in good order takes at most."""
 
 
+class Task(Protocol):
+    """What runs until it has ended, or is stopped."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long; whether it has ended."""
+        ...
+
+    def stop(self) -> None:
+        """End in good order; the second time at once."""
+        ...
+
+
 def attend(
-    task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer,
+    task: Task,
     tick: Callable[[], None],
     moved: Callable[[], int] | None = None,
     heard: Callable[[], int] = lambda: 0,
@@ -100,7 +112,7 @@ class _Drain:
         return ""
 
 
-def _part(task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer) -> None:
+def _part(task: Task) -> None:
     """Ends it in good order, and at once after a while."""
     with contextlib.suppress(OSError):
         print("The output is broken: this ends.", file=sys.stderr, flush=True)

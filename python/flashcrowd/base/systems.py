@@ -9,7 +9,7 @@ from flashcrowd.base.errors import Unusable
 LINUX = ("linux",)
 POSIX = ("linux", "darwin")
 
-COMMANDS = {"serve": LINUX, "doctor": LINUX, "autolimit": POSIX, "fetch": POSIX}
+COMMANDS = {"serve": LINUX, "peer": LINUX, "doctor": LINUX, "autolimit": POSIX, "fetch": POSIX}
 """Commands that do not work everywhere: where they do, as `sys.platform` says it."""
 
 _MODULES = ("fcntl", "resource")

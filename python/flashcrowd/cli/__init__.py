@@ -52,6 +52,7 @@ for _name, _help in {
     "schema": "Print the JSON Schema of study files.",
     "autolimit": "Set the upload limit of your BitTorrent client so that your line does not queue.",
     "fetch": "Fetch a file over HTTP, and go on where an earlier call stopped.",
+    "peer": "Download a torrent with the rules of a simulated client, and log what it does.",
     "serve": "Serve a directory over HTTP/1.1 and HTTP/2, in the order that suits the disk.",
     "completion": "Print a script with which a shell completes commands and options.",
 }.items():
