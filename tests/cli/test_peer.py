@@ -68,7 +68,8 @@ def test_a_download_goes_on_where_it_was_stopped(shared: torrent.Torrent, tmp_pa
         first = started(shared, to, 12, "--profile", "modern")
         deadline = time.monotonic() + 40
         target = to / shared.file_name
-        while not target.exists() or target.stat().st_size < SIZE / 3:
+        # Pieces come in any order: what is written counts, not how far it reaches.
+        while not target.exists() or 512 * target.stat().st_blocks < SIZE / 3:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         first.send_signal(signal.SIGINT)

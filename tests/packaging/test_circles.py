@@ -19,7 +19,7 @@ ROWS = [
     {"link", "transport", "swarm", "upload", "origin"},
     {"plan"},
     {"topology", "workload"},
-    {"forecast", "sim", "live", "emulation"},
+    {"forecast", "sim", "live", "client", "emulation"},
     {"python", "playground"},
 ]
 #: Crates beside these rows, and all that they know.

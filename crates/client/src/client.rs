@@ -1,59 +1,22 @@
 //! A client before it is in its swarm: it listens, looks at what is on the disk, and waits until it is told to join.
 
 use crate::announcing::Announcing;
+use crate::clock;
 use crate::content::Content;
 use crate::directory::{Directory, Identity};
 use crate::events::{Event, Happened, Phase, Progress};
 use crate::handle::{Command, Handle, Shared};
 use crate::link::Greeting;
 use crate::session::Session;
+use crate::settings::{Ending, Settings};
 use crate::wake::{Wakes, pair};
-use crate::{Metainfo, clock};
-use flashcrowd_base::{RandomStream, Span};
-use flashcrowd_swarm::{Bitfield, Peer, Profile, Role, Torrent, UploadLimit};
+use flashcrowd_base::RandomStream;
+use flashcrowd_swarm::{Bitfield, Peer, Role, Torrent, UploadLimit};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What a client is to do.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What it shares.
-    pub metainfo: Metainfo,
-    /// Where the files are, or will be.
-    pub folder: PathBuf,
-    /// How it behaves.
-    pub profile: Profile,
-    /// All that is on the disk is right, and need not be looked at: everything that the torrent has.
-    pub trusted: bool,
-    /// Where it listens, and where its connections come from.
-    pub bind: SocketAddrV4,
-    /// How fast it uploads.
-    pub upload: UploadLimit,
-    /// Of what it draws.
-    pub seed: u64,
-    /// How long a connection may take until both handshakes are there.
-    pub patience: Span,
-    /// Whether unchokes and the like are told.
-    pub records: bool,
-}
-
-impl Settings {
-    /// How long a connection may take until both handshakes are there, if nothing else is said.
-    pub const PATIENCE: Span = Span::from_secs(30);
-}
-
-/// How a client ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Ending {
-    /// Whether it had everything.
-    pub complete: bool,
-    /// Pieces that it had.
-    pub pieces: u32,
-}
 
 /// Handshakes of connections that nobody has accepted yet.
 const BACKLOG: i32 = 128;

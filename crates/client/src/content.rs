@@ -1,6 +1,6 @@
 //! The files that are shared: where their bytes are on the disk, and which pieces are what the torrent says.
 
-use crate::Metainfo;
+use crate::metainfo::Metainfo;
 use flashcrowd_swarm::{Bitfield, Torrent};
 use sha1_smol::Sha1;
 use std::fs::{self, File, OpenOptions};

@@ -35,11 +35,13 @@ mod link;
 mod metainfo;
 mod newcomers;
 mod session;
+mod settings;
 mod tracker;
 mod wake;
 
-pub use client::{Client, Ending, Settings};
+pub use client::Client;
 pub use events::{Event, Happened, Phase, Progress};
 pub use handle::Handle;
 pub use metainfo::{Metainfo, NoTorrent};
+pub use settings::{Ending, Settings};
 pub use tracker::Answer;

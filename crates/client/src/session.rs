@@ -1,13 +1,13 @@
 //! A client in its swarm: the loop that waits for its sockets and for the pure peer's next instant.
 
 use crate::announcing::{Announced, Announcing};
-use crate::client::{Ending, Settings};
 use crate::clock;
 use crate::content::Content;
 use crate::directory::Directory;
 use crate::events::{Event, Happened, Phase, Progress};
 use crate::handle::{Command, Shared};
 use crate::link::{Greeting, Link, READ_BYTES, Stage};
+use crate::settings::{Ending, Settings};
 use crate::wake::Wakes;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::{AnnounceEvent, ConnId, Peer, PeerId};
