@@ -26,7 +26,7 @@ EVERY_S = 10.0
 
 
 def peer(
-    torrent: Annotated[Path, Parameter(name="FILE.torrent", help="What is shared.")],
+    torrent: Annotated[Path, Parameter(name="FILE.torrent", help="The torrent file.")],
     /,
     *,
     directory: Annotated[
