@@ -10,7 +10,7 @@ use flashcrowd_swarm::profile::{HandOver, Sharing};
 use flashcrowd_swarm::{Action, AnnounceEvent, ConnId, Message, PeerId};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpStream};
 
 impl Session<'_> {
     /// Carries out everything.
@@ -105,6 +105,9 @@ impl Session<'_> {
             // It came by itself, and nobody said where it listens.
             return self.peer.on_closed(self.now, conn);
         };
+        if self.directory.is_banned(IpAddr::V4(*at.ip())) {
+            return self.peer.on_closed(self.now, conn);
+        }
         let Ok(stream) = self.opening(at) else {
             return self.peer.on_closed(self.now, conn);
         };

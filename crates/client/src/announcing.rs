@@ -1,8 +1,10 @@
 //! Announces on their way: each is made by a thread of its own, as a name may have to be looked up, and its answer is
 //! brought to the loop.
 
+use crate::clock;
 use crate::tracker::{Announce, Answer, MOST_ANSWER, Place};
 use crate::wake::Waker;
+use flashcrowd_base::Span;
 use flashcrowd_swarm::AnnounceEvent;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
@@ -14,6 +16,8 @@ use std::time::Duration;
 /// How long a tracker may take to accept a connection, and to say something after that.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the whole answer may take.
+const WHOLE_PATIENCE: Span = Span::from_secs(60);
 
 /// What came of an announce.
 #[derive(Debug)]
@@ -74,7 +78,18 @@ fn ask(local: Ipv4Addr, announce: &Announce) -> io::Result<Answer> {
     socket.connect_timeout(&address.into(), CONNECT_PATIENCE)?;
     let mut stream = std::net::TcpStream::from(socket);
     stream.write_all(&announce.request(&place))?;
+    let late = clock::now() + WHOLE_PATIENCE;
     let mut response = Vec::new();
-    stream.take(MOST_ANSWER as u64).read_to_end(&mut response)?;
-    Answer::parse(&response)
+    let mut some = [0; 4096];
+    loop {
+        let read = stream.read(&mut some)?;
+        response.extend_from_slice(&some[..read]);
+        if read == 0 || response.len() > MOST_ANSWER {
+            return Answer::parse(&response);
+        }
+        // One that drips must not keep the next announce waiting.
+        if clock::now() > late {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
 }

@@ -104,7 +104,7 @@ impl Content {
         for (index, at, length) in self.parts(piece, begin, rest.len()) {
             let (now, later) = rest.split_at_mut(length);
             let Some(file) = self.file(index, false)? else {
-                return Err(io::ErrorKind::NotFound.into());
+                return Err(of(&self.files[index].path)(io::ErrorKind::NotFound.into()));
             };
             let read = file.read_exact_at(now, at);
             read.map_err(of(&self.files[index].path))?;

@@ -17,6 +17,11 @@ struct Known {
     listens: Option<SocketAddrV4>,
     /// Where it was seen.
     ip: Option<IpAddr>,
+}
+
+/// Pieces in which an address had a part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
     good: u32,
     bad: u32,
 }
@@ -27,6 +32,8 @@ pub(crate) struct Directory {
     known: Vec<Known>,
     addresses: BTreeMap<SocketAddrV4, PeerId>,
     identities: BTreeMap<Identity, PeerId>,
+    /// By address, which nobody can choose, where a name can be anybody's.
+    standings: BTreeMap<IpAddr, Standing>,
     banned: BTreeSet<IpAddr>,
 }
 
@@ -39,6 +46,7 @@ impl Directory {
             known: vec![Known::default()],
             addresses: BTreeMap::new(),
             identities: BTreeMap::from([(identity, Directory::ITSELF)]),
+            standings: BTreeMap::new(),
             banned: BTreeSet::new(),
         }
     }
@@ -107,26 +115,23 @@ impl Directory {
         known.ip.or_else(|| known.listens.map(|at| IpAddr::V4(*at.ip())))
     }
     /// These had a part in a piece that was right.
-    pub(crate) fn credit(&mut self, numbers: &[PeerId]) {
-        for number in numbers {
-            if let Some(known) = self.known.get_mut(number.0 as usize) {
-                known.good += 1;
-            }
+    pub(crate) fn credit(&mut self, from: &[IpAddr]) {
+        for ip in from {
+            self.standings.entry(*ip).or_default().good += 1;
         }
     }
-    /// These had a part in a piece that was wrong: those who are banned now. Who had all of it is, at once.
-    pub(crate) fn blame(&mut self, numbers: &[PeerId]) -> Vec<PeerId> {
-        let alone = numbers.len() == 1;
-        let mut out = Vec::new();
-        for number in numbers {
-            let Some(known) = self.known.get_mut(number.0 as usize) else { continue };
-            known.bad += 1;
-            if alone || known.bad >= MOST_BAD && known.bad >= known.good {
-                self.banned.extend(self.ip(*number));
-                out.push(*number);
+    /// These had a part in a piece that was wrong; whether one of them is banned now. Who had all of it is, at once.
+    pub(crate) fn blame(&mut self, from: &[IpAddr]) -> bool {
+        let mut any = false;
+        for ip in from {
+            let standing = self.standings.entry(*ip).or_default();
+            standing.bad += 1;
+            if from.len() == 1 || standing.bad >= MOST_BAD && standing.bad >= standing.good {
+                self.banned.insert(*ip);
+                any = true;
             }
         }
-        out
+        any
     }
     /// Whether nothing is wanted of this address any more.
     pub(crate) fn is_banned(&self, ip: IpAddr) -> bool {
@@ -170,11 +175,10 @@ mod tests {
     #[test]
     fn who_spoils_pieces_is_banned_and_who_had_a_part_in_few_is_not() {
         let mut all = Directory::new([0; 20]);
-        let [bad, good, alone] = [1, 2, 3].map(|last| all.listening(at(last)).unwrap());
-        all.credit(&[good; 9]);
-        assert!(all.blame(&[bad, good]).is_empty() && all.blame(&[bad, good]).is_empty());
-        assert_eq!(all.blame(&[bad, good]), [bad]);
-        assert_eq!(all.blame(&[alone]), [alone]);
+        let [bad, good, alone] = [1, 2, 3].map(ip);
+        (0..9).for_each(|_| all.credit(&[good]));
+        assert!(!all.blame(&[bad, good]) && !all.blame(&[bad, good]));
+        assert!(all.blame(&[bad, good]) && all.blame(&[alone]));
         assert_eq!([1, 2, 3].map(|last| all.is_banned(ip(last))), [true, false, true]);
         assert_eq!(all.listening(at(1)), None);
     }

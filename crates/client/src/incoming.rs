@@ -4,9 +4,10 @@ use crate::events::Happened;
 use crate::link::READ_BYTES;
 use crate::session::Session;
 use flashcrowd_swarm::codec::{Decoded, Handshake};
-use flashcrowd_swarm::{ConnId, Message, PeerId};
+use flashcrowd_swarm::{ConnId, Message};
 use rustix::event::PollFlags;
 use std::io;
+use std::net::IpAddr;
 
 /// Messages that may wait for a neighbour that does not read.
 const MOST_BACKLOG: usize = 100_000;
@@ -143,7 +144,7 @@ impl Session<'_> {
     fn on_block(&mut self, conn: ConnId, piece: u32, begin: u32, length: u32) -> io::Result<()> {
         let whole = Message::Piece { piece, begin, length };
         let link = self.links.get(conn.0 as usize).and_then(Option::as_ref);
-        let from = link.map(|link| link.number);
+        let from = link.map(|link| link.remote.ip());
         let Some(from) = from.filter(|_| self.peer.awaits(conn, piece, begin, length)) else {
             self.peer.on_message(self.now, conn, whole);
             return Ok(());
@@ -168,17 +169,16 @@ impl Session<'_> {
         self.drain()?;
         self.blame(piece, &from)
     }
-    fn blame(&mut self, piece: u32, from: &[PeerId]) -> io::Result<()> {
+    fn blame(&mut self, piece: u32, from: &[IpAddr]) -> io::Result<()> {
         self.bad_pieces += 1;
-        let shown = from.iter().map(|number| self.directory.shown(*number)).collect();
+        let shown = from.iter().map(IpAddr::to_string).collect();
         self.note(Happened::BadPiece { piece, from: shown });
-        if self.directory.blame(from).is_empty() {
+        if !self.directory.blame(from) {
             return Ok(());
         }
         for number in 0..self.links.len() {
-            let banned = |directory: &crate::directory::Directory, ip| directory.is_banned(ip);
             let link = self.links[number].as_ref();
-            if link.is_some_and(|link| banned(&self.directory, link.remote.ip())) {
+            if link.is_some_and(|link| self.directory.is_banned(link.remote.ip())) {
                 self.violation(ConnId(number as u32), "it spoils pieces".to_owned());
             }
         }

@@ -14,7 +14,7 @@ use flashcrowd_swarm::{AnnounceEvent, ConnId, Peer, PeerId};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddrV4, TcpListener};
+use std::net::{IpAddr, SocketAddrV4, TcpListener};
 
 /// How long the tracker is waited for by a client that leaves.
 const STOP_PATIENCE: Span = Span::from_secs(5);
@@ -57,8 +57,8 @@ pub(crate) struct Session<'c> {
     pub(crate) accept_at: Time,
     pub(crate) now: Time,
     pub(crate) serial: u64,
-    /// Who brought blocks of pieces that are not whole.
-    pub(crate) brought: BTreeMap<u32, Vec<PeerId>>,
+    /// From where blocks of pieces came that are not whole.
+    pub(crate) brought: BTreeMap<u32, Vec<IpAddr>>,
     pub(crate) bad_pieces: u32,
     /// Of a message, and of a read.
     pub(crate) block: Vec<u8>,

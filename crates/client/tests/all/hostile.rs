@@ -172,7 +172,35 @@ fn a_piece_that_is_wrong_is_fetched_of_somebody_else() {
         Happened::BadPiece { from, .. } => Some(from.join(" ")),
         _ => None,
     });
-    assert!(bad.unwrap().starts_with("127.0.0.66:"));
+    assert_eq!(bad.unwrap(), "127.0.0.66");
     assert_eq!(violations(&events), ["it spoils pieces"]);
+    let _ = seed.end(false);
+}
+
+/// Who connects twice is told who is there, and keeps the first connection.
+#[test]
+fn one_connection_to_a_peer_is_enough() {
+    let shared = Shared::files(&[300_000], None);
+    let folder = tempfile::tempdir().unwrap();
+    shared.put(folder.path());
+    let seed = run(settings(&shared, folder.path(), 1));
+    seed.wait_for_all();
+    let connect = || {
+        let mut stream = TcpStream::connect(seed.at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(&hello(&shared)).unwrap();
+        let mut heard = [0; 68];
+        stream.read_exact(&mut heard).unwrap();
+        stream
+    };
+    let mut first = connect();
+    let mut rest = Vec::new();
+    connect().read_to_end(&mut rest).unwrap();
+    assert!(rest.is_empty());
+    // The first one's bitfield: five pieces.
+    let mut heard = [0; 6];
+    first.read_exact(&mut heard).unwrap();
+    assert_eq!(heard, [0, 0, 0, 2, 5, 0b1111_1000]);
+    assert_eq!(seed.wait_for("neighbour", |it| it.neighbours == 1).neighbours, 1);
     let _ = seed.end(false);
 }
