@@ -4,7 +4,7 @@ import pytest
 
 from flashcrowd.cli import main
 
-QUIET = ("expect", "fetch", "run")
+QUIET = ("expect", "fetch", "peer", "run")
 
 
 @pytest.mark.parametrize("command", QUIET)
