@@ -45,9 +45,8 @@ fn limit(bps: Option<u64>) -> UploadLimit {
 fn metainfo(path: &Path) -> PyResult<Metainfo> {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_TORRENT).read_to_end(&mut text));
-    let named = |error: io::Error| {
-        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-    };
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     read.map_err(named)?;
     let bad = |error| PyValueError::new_err(format!("{}: {error}", path.display()));
     Metainfo::parse(&text).map_err(bad)
