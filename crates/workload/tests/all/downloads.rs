@@ -55,7 +55,10 @@ fn the_first_server_is_asked_alone_and_then_each_mirror_by_one_connection() {
     // Without HEAD the length is known with the head of the first answer, and nobody waits for mirrors.
     let mut downloads = begun(Download { use_head: false, ..download() });
     assert_eq!(due(&mut downloads), [(0, 1, true, 400)]);
-    downloads.downloads[0].receive(seconds(2), 0, 310);
+    downloads.downloads[0].receive(seconds(2), 0, 300);
+    assert_eq!(downloads.downloads[0].servers[0].first_byte, None, "a head is no byte of the file");
+    downloads.downloads[0].receive(seconds(3), 0, 10);
+    assert_eq!(downloads.downloads[0].servers[0].first_byte, Some(seconds(3)));
     assert_eq!(due(&mut downloads), [(1, 2, true, 400), (2, 3, true, 400), (3, 1, true, 400)]);
 }
 
