@@ -86,6 +86,8 @@ def test_the_places_of_a_campaign_are_written_and_no_other(evidence: Evidence) -
     assert "old\n" in text
     assert "oldest" in text
     assert "Or" not in text
+    text = paper_docs.replaced(PAGE.replace("old\n", "Not run.\n", 1), _paper(), quick, JUDGED)
+    assert "| Or \\| so. | 2 [1, 3] |\n" in text, "no whole campaign lists them"
 
 
 def test_a_page_without_a_place_is_refused_before_anything_runs(tmp_path: Path) -> None:

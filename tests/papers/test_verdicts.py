@@ -122,7 +122,7 @@ def test_a_finding_names_the_furthest_case_and_the_counterexamples(evidence: Mak
     assert found.verdict is NO
     assert found.measured.startswith("+30.0 % [")
     assert "RTT 400 ms" in found.measured
-    assert "the largest difference of 2 cases" in found.measured
+    assert "the worst of 2 cases" in found.measured
     assert found.why.startswith(
         "Holds in 1 of 2 cases. Broken in 1 of 2 cases: RTT 400 ms: +30.0 %"
     )

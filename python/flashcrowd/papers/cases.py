@@ -73,7 +73,7 @@ def conclude(
     Args:
         cases: the cases.
         judge: the verdict on one.
-        furthest: the case with the largest value of this is named.
+        furthest: the case with the largest value of this is named, the worst for the sentence.
         words: a number in words.
         some: whether one case is enough. Then the nearest one is named, and no other.
         combine: one verdict from many, if one is not enough.
@@ -84,7 +84,7 @@ def conclude(
     named = (min if some else max)(cases, key=lambda case: furthest(case.found))
     text = f"{words(named.found)} at {named.at}"
     if len(cases) > 1:
-        text += f", the {'nearest' if some else 'largest difference'} of {len(cases)} cases"
+        text += f", the {'nearest' if some else 'worst'} of {len(cases)} cases"
     if some:
         return Finding(verdict.any_of(verdicts), text, named.found.n)
     return Finding(combine(verdicts), text, named.found.n, _exceptions(cases, verdicts, words))

@@ -3,7 +3,8 @@
 A page has places between comments, and each is replaced:
 
 <!-- claims of the whole campaign -->    how many claims met which verdict, and those that are not
-<!-- claims of quick mode -->            reproduced; each with date, build and runs
+<!-- claims of quick mode -->            reproduced (quick mode lists these only if the whole
+                                         campaign was not run); each with date, build and runs
 <!-- item NAME -->                       the tables of a figure or table, of the whole campaign
 <!-- item NAME by programs -->           the same, simulated and with real programs in one table,
                                          and how far they are apart; of either campaign
@@ -27,6 +28,9 @@ from flashcrowd.papers.paper import Paper
 from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report import wording
 from flashcrowd.store import atomic
+
+#: The text of a page on a campaign that was not run.
+NOT_RUN = "Not run."
 
 MODES = {False: "the whole campaign", True: "quick mode"}
 
@@ -77,10 +81,12 @@ def write(page: Path, paper: Paper, evidence: Evidence, judged: Sequence[Judged]
 def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> str:
     """The text of a page with the places for this campaign filled."""
     items = {item.id for item in paper.items if evidence.has(item.studies)}
+    place = {match["mode"]: match["text"].strip() for match in _PLACE.finditer(text)}
+    missed = not evidence.quick or place.get(MODES[False]) == NOT_RUN
 
     def filled(match: re.Match[str]) -> str:
         if match["mode"] == MODES[evidence.quick]:
-            new = claims(evidence, judged)
+            new = claims(evidence, judged, missed=missed)
         elif match["item"] in items and not evidence.quick and not match["real"]:
             new = _tables(paper.figures[match["item"]](evidence))
         else:
@@ -148,15 +154,15 @@ def _read(page: Path) -> str:
         raise NoPlace(f"{page}: {error}") from None
 
 
-def claims(evidence: Evidence, judged: Sequence[Judged]) -> str:
-    """How many claims met which verdict; of the whole campaign also those not reproduced."""
+def claims(evidence: Evidence, judged: Sequence[Judged], *, missed: bool = True) -> str:
+    """How many claims met which verdict; with `missed`, also those not reproduced."""
     counts = {v: sum(one.finding.verdict is v for one in judged) for v in Verdict}
     shown = [v for v, count in counts.items() if count]
     head = ["claims", *(v.value for v in shown)]
     tables = [Table(head, [[str(len(judged)), *(str(counts[v]) for v in shown)]], "")]
-    if not evidence.quick:
-        missed = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
-        rows = [[one.claim.says, _where_missed(one.finding.measured)] for one in missed]
+    if missed:
+        broken = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
+        rows = [[one.claim.says, _where_missed(one.finding.measured)] for one in broken]
         tables.append(Table(["not reproduced: the paper says", "measured"], rows, ""))
     return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
 

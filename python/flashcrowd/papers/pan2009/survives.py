@@ -56,7 +56,7 @@ def _row(evidence: Evidence, claim: Claim, varied: list[tuple[str, str]]) -> lis
         if finding.verdict is Verdict.REPRODUCED:
             good.append(says)
         elif finding.verdict is not Verdict.NOT_RUN:
-            number = finding.measured.partition(", the largest difference")[0]
+            number = finding.measured.partition(", the worst of")[0]
             others.append(f"{says}: {finding.verdict.value}, {number}")
     return [
         claim.says,
