@@ -329,6 +329,36 @@ pub(crate) mod tests {
         }
     }
 
+    /// The window after 300 acknowledgements at one rate and RTT, with `delay_us` of each.
+    fn window_after(kind: Kind, delay_us: impl Fn(u32) -> Option<u32>) -> u64 {
+        let params = Params { ledbat: kind.ledbat(), ..params(10) };
+        let mut controller = AnyController::new(kind, params);
+        for number in 0..300 {
+            let now = Time::START + Span::from_millis(10 * u64::from(number));
+            controller.on_ack(&Ack {
+                now,
+                limited_at: now,
+                rtt: Some(Span::from_millis(100)),
+                one_way_delay: delay_us(number),
+                in_flight: controller.window(),
+                una: 1000 * u64::from(number),
+                nxt: 1000 * u64::from(number) + controller.window(),
+                ..ack(1000)
+            });
+        }
+        controller.window()
+    }
+
+    /// Stacks without timestamps are refused to these controllers.
+    #[test]
+    fn controllers_that_use_one_way_delay_are_those_that_need_it() {
+        for kind in Kind::ALL {
+            let constant = window_after(kind, |_| Some(50_000));
+            let rising = window_after(kind, |number| Some(50_000 + 2000 * number));
+            assert_eq!(constant != rising, kind.needs_one_way_delay(), "{kind:?}");
+        }
+    }
+
     /// A sender that uses its whole window, 100 ms away.
     pub(crate) fn ack(acked: u64) -> Ack {
         Ack {

@@ -313,17 +313,14 @@ impl Config {
     /// The first such value.
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_bounds()?;
-        if self.controller.ledbat().is_some() {
-            let controller = self.controller.name();
-            if self.ledbat.is_none() {
-                let allowed = format!("a table for the controller {controller}");
-                return Err(Refusal::new("ledbat", "null", allowed));
-            }
-            if !self.timestamps && self.controller.needs_one_way_delay() {
-                let allowed =
-                    format!("true, since the controller {controller} goes by one-way delay");
-                return Err(Refusal::new("timestamps", false, allowed));
-            }
+        let controller = self.controller.name();
+        if self.controller.ledbat().is_some() && self.ledbat.is_none() {
+            let allowed = format!("a table for the controller {controller}");
+            return Err(Refusal::new("ledbat", "null", allowed));
+        }
+        if self.controller.needs_one_way_delay() && !self.timestamps {
+            let allowed = format!("true, since the controller {controller} goes by one-way delay");
+            return Err(Refusal::new("timestamps", false, allowed));
         }
         if let Some(ledbat) = &self.ledbat {
             ledbat.check().map_err(|refusal| refusal.inside("ledbat"))?;

@@ -2,7 +2,7 @@
 //! tables alike (`tests/plan/test_settings.py`).
 
 use flashcrowd_base::{Refusal, Span};
-use flashcrowd_transport::congestion::Ledbat;
+use flashcrowd_transport::congestion::{Kind, Ledbat};
 use flashcrowd_transport::utp::{PacketSize, SackPolicy, SearchBegin};
 use flashcrowd_transport::{tcp, utp};
 use std::fmt::Debug;
@@ -157,4 +157,22 @@ fn a_stack_agrees_with_itself() {
         )
         .of("send_buffer.initial_bytes", |c, x| c.send_buffer.initial_bytes = x, &[3000], &[2999])
         .of("send_buffer.max_bytes", |c, x| c.send_buffer.max_bytes = x, &[16_384], &[16_383]);
+}
+
+#[test]
+fn a_controller_of_one_way_delay_has_timestamps() {
+    for controller in Kind::ALL {
+        let ledbat = controller.ledbat();
+        let config = tcp::Config { controller, ledbat, ..tcp::profiles::linux_6() };
+        let (allowed, refused): (&[bool], &[bool]) = match controller.needs_one_way_delay() {
+            true => (&[true], &[false]),
+            false => (&[true, false], &[]),
+        };
+        Rules { config, check: tcp::Config::check }.of(
+            "timestamps",
+            |c, x| c.timestamps = x,
+            allowed,
+            refused,
+        );
+    }
 }
