@@ -1,5 +1,6 @@
 """A crowd that is shrunk as docs/too-big.md says, in small: seconds instead of minutes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ from flashcrowd.study import Study
 from flashcrowd.study.bound import Lines, bound, bounds
 
 STUDY = Path(__file__).parents[2] / "studies" / "too-big.toml"
+PAGE = Path(__file__).parents[2] / "docs" / "too-big.md"
+PRINTED = re.compile(r"^ +(\S.*?\S) +5 +(\d+) +\S+(?: %)? +(\d+) ", re.M)
+"""A case, its median and its 95th percentile, as the study prints them."""
+MULTIPLIED = re.compile(r"^\| (.+?) \| (\d+) × (\d+) s: (.+?) \| \2 × (\d+) s: (.+?) \|$", re.M)
+"""A case whose file is divided, its times, and how far they are from those of the whole."""
 WHOLE, HALF_THE_PLAYERS, HALF_THE_FILE = 0, 1, 3
 CASES = {"whole": WHOLE, "half the players": HALF_THE_PLAYERS, "half the file": HALF_THE_FILE}
 
@@ -64,3 +70,23 @@ def test_forty_gigabytes_have_the_shares_of_the_real_day_at_each_size():
         assert small.from_peers(day) == pytest.approx(real.from_peers(86_400))
         assert small.peers_bps / small.source_bps == real.peers_bps / real.source_bps
         assert small.fastest_s < day / 2
+
+
+def test_the_times_that_are_multiplied_back_are_those_that_the_study_prints():
+    text = PAGE.read_text(encoding="utf-8")
+    printed = {case: (int(median), int(p95)) for case, median, p95 in PRINTED.findall(text)}
+    found = MULTIPLIED.findall(text)
+    assert {case for case, *_ in found} <= printed.keys()
+    assert len(found) == 4
+    for case, factor, median, of_median, p95, of_p95 in found:
+        assert printed[case] == (int(median), int(p95))
+        for time, whole, says in zip(
+            printed[case], printed["the whole"], (of_median, of_p95), strict=True
+        ):
+            assert says == _compared(int(factor) * time / whole)
+
+
+def _compared(ratio: float) -> str:
+    if ratio >= 2:
+        return f"{ratio:.1f} times as long"
+    return f"{abs(100 * (ratio - 1)):.0f} % {'longer' if ratio > 1 else 'shorter'}"
