@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -64,9 +64,38 @@ def transfers(
 def test_the_best_comes_first_then_the_numbers_then_how_sure_they_are():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [5.0, 5.25, 5.125]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is 5.12 Mbit/s with BBR as a transport and 4.10 with CUBIC: 20 % lower.",
+        "Goodput is 5.12 Mbit/s with BBR as a transport and 4.10 with CUBIC: "
+        "25 % higher than with CUBIC.",
         "The runs of a point are all alike (3 runs per point).",
     ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(base=st.floats(1, 100), ratio=st.floats(0.2, 5), sized=st.booleans(), second=st.booleans())
+def test_a_change_in_a_sentence_is_the_one_of_the_table(
+    base: float, ratio: float, sized: bool, second: bool
+) -> None:
+    assume(abs(ratio - 1) > 0.06)
+    found = transfers(
+        {"cubic": {"a": [base, 1.1 * base]}, "bbr": {"a": [base * ratio, 1.1 * base * ratio]}},
+        sized=sized,
+    )
+    if sized:
+        rows = found.tables["transfers"].to_pylist()
+        rows = [{**row, "duration_s": row["goodput_bps"] / 1e6} for row in rows]
+        found.tables["transfers"] = pa.Table.from_pylist(rows)
+    path = "workloads.a.transport"
+    found.study["report"] = {"baseline": {path: "bbr" if second else "cubic"}}
+    read = points.points_of(found)
+    of = headline.headline(found, read)
+    (change,) = [it for point in read.points if (it := of.change(of.measures[0], point))]
+    said, *_ = sentences(found)
+    part = re.search(r"([0-9.]+) (%|times as)", said.rpartition(": ")[2])
+    assert part is not None, said
+    number = float(part[1])
+    told = 100 * (number - 1) if part[2] != "%" else number
+    assert told == pytest.approx(abs(100 * change.mean), rel=0.06, abs=0.06), said
+    assert (change.mean > 0) == any(word in said for word in ("higher", "longer", "times")), said
 
 
 def test_what_does_not_matter_is_no_difference_however_sure_it_is():
@@ -120,7 +149,8 @@ def test_nothing_is_called_the_same_of_which_runs_say_nothing():
 
 def test_single_runs_are_samples():
     assert sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}})) == [
-        "Goodput is 9.00 Mbit/s with BBR as a transport and 1.00 with CUBIC: 89 % lower.",
+        "Goodput is 9.00 Mbit/s with BBR as a transport and 1.00 with CUBIC: "
+        "9.0 times as high as with CUBIC.",
         "Each number is a sample: one run per point.",
     ]
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}}))
@@ -128,7 +158,7 @@ def test_single_runs_are_samples():
 
 
 def test_a_change_beyond_twice_is_a_factor():
-    times = {"cubic": {"a": [10.0, 11.0]}, "bbr": {"a": [3.0, 3.3]}}
+    times = {"cubic": {"a": [3.0, 3.3]}, "bbr": {"a": [10.0, 11.0]}}
     found = transfers(times, sized=True)
     rows = found.tables["transfers"].to_pylist()
     for row in rows:
@@ -136,7 +166,7 @@ def test_a_change_beyond_twice_is_a_factor():
     found.tables["transfers"] = pa.Table.from_pylist(rows)
     said, _ = sentences(found)
     assert said.startswith(
-        "Transfer time is 3.1 s with BBR as a transport and 10.5 with CUBIC: 3.3 times as long"
+        "Transfer time is 3.1 s with CUBIC as a transport and 10.5 with BBR: 3.3 times as long"
     )
 
 
@@ -656,4 +686,5 @@ def test_up_to_three_settings_are_named_while_they_fit_and_more_are_counted(
     alike = [" ".join([it, *"i" * (words - 1)]) for it in ("CUBIC", "BBR", "Reno", "H", "DCTCP")]
     rates = {name: {"a": [4.0, 4.02, 4.01]} for name in alike[:names]}
     first, *_ = sentences(transfers({"slow": {"a": [2.0, 2.02, 2.01]}, **rates}))
-    assert first == f"Goodput is 4.01 Mbit/s with {said} 2.01 with slow: 50 % lower."
+    change = "100 % higher than with slow."
+    assert first == f"Goodput is 4.01 Mbit/s with {said} 2.01 with slow: {change}"

@@ -76,7 +76,7 @@ def _lists(clause: Clause) -> bool:
     found = clause.findings[0]
     if found.kind == "trend":
         return len(found.groups) > 2 and not found.bends
-    return not _by(clause)
+    return not _by(clause)[0]
 
 
 def is_bufferbloat(clause: Clause) -> bool:
@@ -119,16 +119,19 @@ def _words(clause: Clause, beside: Clause | None, names: int, inner: int, bad: s
         return f"{head} {_trend(clause, bad, named=beside is not None)}"
     if found.against in found.levels:
         return f"{head} is {_against(clause, names, bad, named=beside is not None)}"
-    by = _by(clause)
+    by, than = _by(clause)
     if by and clause.is_wide and len(found.levels) == len(found.groups):
+        if _is_back(clause):
+            first = axis_words.settings(found.axis, found.groups[0], named=beside is not None)
+            return f"{head} is {by} with {first}{than}"
         (better,), (worse,) = found.groups
         of_better = axis_words.settings(found.axis, [better], named=True)
         of_worse = axis_words.settings(found.axis, [worse], named=beside is not None)
         return f"{head} is {by} with {of_worse} than with {of_better}"
     if by and beside is not None and beside.form == clause.form:
-        return f"{head} is {by}"
+        return f"{head} is {by}{than}"
     ranked = _ranked(clause, names, bad, inner=inner, named=beside is not None)
-    text = f"{head} is {ranked}{f': {by}' if by else ''}"
+    text = f"{head} is {ranked}{f': {by}{than}' if by else ''}"
     if found.against is None:
         return text
     other = f"{clause.level([found.against])} with {axis_words.value(found.axis, found.against)}"
@@ -240,20 +243,30 @@ def _trend(clause: Clause, bad: str, *, named: bool) -> str:
     )
 
 
-def _by(clause: Clause) -> str:
-    """How much the last group differs from the first: ``9.4 % longer``, ``3.1 times as long``."""
+def _by(clause: Clause) -> tuple[str, str]:
+    """How much the last group differs from the first, and from what if that is not plain.
+
+    As in ``9.4 % longer`` or ``3.1 times as long``. Where the last group has the baseline, how much
+    the first differs from that, as the table has it: ``8.6 % shorter``, `` than with CUBIC``.
+    """
     found = clause.findings[0]
     if clause.measure.unit == "%" or len(found.groups) != 2 or found.reference is not None:
-        return ""
-    ratios = [ratio for it in clause.findings for ratio in it.ratios]
+        return "", ""
+    back = _is_back(clause)
+    ratios = [ratio for it in clause.findings for ratio in it.ratios(back=back)]
     if min(ratios) <= 1.0 <= max(ratios) or not 0 < min(ratios) <= max(ratios) < math.inf:
-        return ""
-    text = by(ratios, clause.measure)
+        return "", ""
+    text, than = by(ratios, clause.measure), ""
     better = found.groups[0]
-    if len(better) > 1 and found.base in better and " to " in clause.level(better):
-        than = "than" if text.endswith((clause.measure.more, clause.measure.less)) else "as"
-        text += f" {than} with {axis_words.value(found.axis, found.base)}"
-    return text
+    if back or (len(better) > 1 and found.base in better and " to " in clause.level(better)):
+        word = "than" if text.endswith((clause.measure.more, clause.measure.less)) else "as"
+        than = f" {word} with {axis_words.value(found.axis, found.base)}"
+    return text, than
+
+
+def _is_back(clause: Clause) -> bool:
+    """Whether the baseline is in the last group."""
+    return clause.compared.baseline in clause.findings[0].groups[-1]
 
 
 def by(ratios: Iterable[float], measure: Measure) -> str:

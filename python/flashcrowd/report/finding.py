@@ -118,12 +118,11 @@ class Finding:
             for one, other in pairs
         ]
 
-    @property
-    def ratios(self) -> list[float]:
-        """Levels of the last group over the first group: over the baseline, if it is in there."""
-        first, last = self.groups[0], self.groups[-1]
-        of = self.values([self.base] if self.base in first else first)
-        return [value / each if each else math.inf for value in self.values(last) for each in of]
+    def ratios(self, *, back: bool = False) -> list[float]:
+        """Levels of the last group over the first, or `back`: over the baseline, if it is there."""
+        of, over = (self.groups[-1], self.groups[0])[:: -1 if back else 1]
+        by = self.values([self.base] if self.base in over else over)
+        return [value / each if each else math.inf for value in self.values(of) for each in by]
 
     @property
     def runs(self) -> tuple[int, int]:
