@@ -1,5 +1,6 @@
 """Why it was slow, from tables whose numbers are known."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from flashcrowd.report import diagnosis, points, waits
 from flashcrowd.report.diagnosis import sentences
+from flashcrowd.scenario.queue import DISCIPLINES
 
 UPLOAD = "workloads.swarm.populations.seed.upload"
 
@@ -161,11 +163,28 @@ def test_the_diagnosis_is_a_table_with_a_column_a_point_and_what_differs_most_fi
 def test_a_line_with_long_waits_is_called_bufferbloat_and_what_mends_it_is_said() -> None:
     made = _of_two_points()
     both = points.points_of(made)
-    (text,) = waits.bufferbloat(made, both)
+    (text,) = waits.long_waits(made, both)
     assert text.startswith("Bufferbloat with an RTT of 400 ms: packets waited 1.5 s on average")
     assert "carried 87 % of its capacity" in text
     assert "FQ-CoDel" in text
-    assert waits.bufferbloat(made, both.only(both.points[:1])) == []
+    assert waits.long_waits(made, both.only(both.points[:1])) == []
+
+
+@pytest.mark.parametrize("discipline", [*DISCIPLINES, "200 packets"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_queues_of_single_flows_are_no_bufferbloat(discipline: str, whole: bool) -> None:
+    path = "network.groups.homes.access"
+    swept = {f"{path}.up_queue": discipline}
+    if whole:
+        swept = {path: json.dumps({"up_queue": {"kind": discipline}})}
+    made = known(
+        {"network": {"groups": {"homes": {"access": {"up_queue": "200 packets"}}}}},
+        runs=[{**run(0), **swept}],
+        links=[link("homes-1 up", 0.9, 1.9)],
+    )
+    (text,) = waits.long_waits(made, points.points_of(made))
+    assert ("Bufferbloat" in text) == (discipline not in {"sfq", "drr", "fq-codel", "cake"})
+    assert ("has a queue for each flow" in text) == ("Bufferbloat" not in text)
 
 
 def test_nothing_known_is_no_table() -> None:

@@ -47,10 +47,15 @@ def with_article(noun: str) -> str:
     return f"{'an' if _VOWEL.match(noun) else 'a'} {noun}"
 
 
+def spelled(word: str) -> str:
+    """A word of a study as the field writes it."""
+    return _NAMES.get(word, word)
+
+
 def value(axis: Axis, level: int) -> str:
     """A level where the setting has been named already: ``400 ms``, ``FQ-CoDel``."""
     label = axis.label(level).strip()
-    return label if axis.cases else _NAMES.get(label, label)
+    return label if axis.cases else spelled(label)
 
 
 def setting(axis: Axis, level: int) -> str:

@@ -259,7 +259,8 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     found = list(waits(results, runs))
     if not found:
         return
-    kind, used, wait_s = max(found, key=lambda each: each[1])
+    busiest = max(found, key=lambda each: each.used)
+    kind, used, wait_s = busiest.kind, busiest.used, busiest.wait_s
     wait = f"packets waited {milliseconds(wait_s)} for it on average"
     carried = f"carried {per_cent(used)} of what it could, and {wait}."
     says = f"No line was full all the time. The busiest, {kind}, {carried}"
@@ -267,7 +268,7 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
         says = f"{sentence(kind)} was full: it {carried}"
     line = kind.removeprefix("the ")
     yield Fact("Busiest line: used", used, per_cent(used), says, line, share=True)
-    for kind, _, wait_s in found:
-        if wait_s >= BLOATED_S / 10:
-            name = f"Packets waited for {kind}"
-            yield Fact(name, wait_s, milliseconds(wait_s), "")
+    for it in found:
+        if it.wait_s >= BLOATED_S / 10:
+            name = f"Packets waited for {it.kind}"
+            yield Fact(name, it.wait_s, milliseconds(it.wait_s), "")

@@ -161,7 +161,7 @@ def _why(results: Source, points: Points, decisive: Headline) -> Iterator[Block]
     """What held up the runs of each point, or of those that tell most where there are many."""
     few = len(points.points) <= diagnosis.MOST_COLUMNS
     shown = points.points if few else _telling(points, decisive)
-    for sentence in waits.bufferbloat(results, points):
+    for sentence in waits.long_waits(results, points):
         yield Text(sentence)
     table = diagnosis.table(results, shown)
     if table is not None:

@@ -22,6 +22,9 @@ DisciplineName = Literal["codel", "fq-codel", "pie", "red", "choke", "sfq", "drr
 
 DISCIPLINES: tuple[str, ...] = get_args(DisciplineName)
 
+SEPARATING = frozenset({"fq-codel", "sfq", "drr", "cake"})
+"""Disciplines with a queue for each flow: a flow waits for its own packets, not for the others'."""
+
 
 class Queue:
     """Where a drop-tail queue is full: "200 packets", "64 KiB", both, or "unlimited".
