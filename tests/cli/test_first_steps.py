@@ -24,6 +24,7 @@ from flashcrowd.study.brief import brief
 from flashcrowd.study.catalogue import KINDS
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, every_key, find
+from flashcrowd.study.read import at_hand
 from flashcrowd.study.template import TEMPLATES, names
 
 ROOT = Path(__file__).parents[2]
@@ -148,6 +149,26 @@ def test_no_file_is_overwritten(here: Path, capsys: Any):
     assert status("init", "--template", "crowd") == 2
     assert "is there already" in capsys.readouterr().err
     assert (here / "crowd.toml").read_text() == "mine"
+
+
+def test_clients_of_a_first_study_are_those_of_today_first(here: Path):
+    for name, template in TEMPLATES.items():
+        if template.what == "clients":
+            assert template.usual[0] == "libtorrent", name
+
+
+@pytest.mark.parametrize("name", ["studies/patch.toml", "papers/aqm2014/breakdown.toml"])
+def test_what_ships_is_found_by_its_path_in_the_repository(here: Path, name: str):
+    assert at_hand(Path(name)).is_file()
+    mine = here / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    assert at_hand(Path(name)) == Path(name)
+
+
+@pytest.mark.parametrize("name", ["papers/aqm2014.toml", "papers/../studies/patch.toml", "a.toml"])
+def test_nothing_else_is_looked_for_elsewhere(here: Path, name: str):
+    assert at_hand(Path(name)) == Path(name)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 _LONGEST_LINE = 200
 
+_SHIPPED = {"studies": 2, "papers": 3}
+"""Folders of studies that ship, and of how many parts a path to one is."""
+
 
 def read_text(path: str | Path) -> str:
     """The text of a study file.
@@ -36,11 +39,15 @@ def read_text(path: str | Path) -> str:
 
 
 def at_hand(path: Path) -> Path:
-    """The study that ships for `studies/NAME.toml` where no such file is here, else the path."""
-    from flashcrowd.study.catalogue import STUDIES  # late: it knows the engines, too
+    """The file that ships where no such file is here, else the path.
 
-    own = STUDIES / path.name
-    if path.parent != Path("studies") or path.suffix != ".toml" or not own.is_file():
+    `studies/NAME.toml` and `papers/NAME/FILE.toml` ship.
+    """
+    from flashcrowd.study.catalogue import HOME  # late: it knows the engines, too
+
+    own, parts = HOME / path, path.parts
+    known = len(parts) == _SHIPPED.get(parts[0] if parts else "") and ".." not in parts
+    if not known or path.suffix != ".toml" or not own.is_file():
         return path
     try:
         path.stat()

@@ -115,7 +115,7 @@ class Template:
 TEMPLATES = {
     template.name: template
     for template in (
-        Template("crowd", "clients", _clients, ("mainline-4.0.2", "modern")),
+        Template("crowd", "clients", _clients, ("libtorrent", "mainline-4.0.2")),
         Template("upload", "transports", _transports, ("linux-6",)),
         Template("background", "transports", _transports, ("libutp", "ledbat-plus-plus")),
         Template("bufferbloat", line="cable 5/50"),
