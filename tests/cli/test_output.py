@@ -1,6 +1,7 @@
 """What commands print: to a terminal, a pipe, a full disk, or to nobody."""
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +10,16 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 from rich.console import Console
+from tests.cli.in_process import flashcrowd
 
 from flashcrowd.base.need import Need
 from flashcrowd.base.reasons import alike
 from flashcrowd.cli import main
 from flashcrowd.cli.run import _warn
-from flashcrowd.scenario.check import TOO_BIG
+from flashcrowd.scenario.check import SHRINK
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines, _bar, shown
+from flashcrowd.study.template import study_text
 
 STUDIES = Path(__file__).parents[2] / "studies"
 LATENCY = str(STUDIES / "latency.toml")
@@ -175,12 +178,12 @@ def test_the_time_is_that_of_the_cores_that_there_are():
 def test_what_takes_days_is_told_before_it_begins(monkeypatch: pytest.MonkeyPatch):
     told: list[str] = []
     need = StudyNeed([Need(1, 1, 86_400.0, 5_000_000, 60.0)], repeats=66, jobs=2)
-    warning = "warning: this will take about 33 d. Fewer --repeats take less, and the page"
+    warning = "warning: this will take about 33 d. Fewer --repeats take less; or divide the hosts"
     with shown("A title", 0, 66, True, Lines(need, tell=told.append)):
         assert told[0].startswith(warning)
-    title = TOO_BIG.split('"')[1]
-    page = Path(__file__).parents[2] / "docs" / "too-big.md"
-    assert page.read_text().startswith(f"# {title}")
+    assert SHRINK in told[0]
+    (page,) = re.findall(r"docs/[a-z-]+\.md", SHRINK)
+    assert (Path(__file__).parents[2] / page).is_file()
     terminal = Console(file=io.StringIO(), force_terminal=True)
     monkeypatch.setattr("flashcrowd.base.terminal.console", lambda **_: terminal)
     told.clear()
@@ -190,6 +193,27 @@ def test_what_takes_days_is_told_before_it_begins(monkeypatch: pytest.MonkeyPatc
     told.clear()
     with shown("Short", 0, 4, True, Lines(short, tell=told.append)):
         assert told == []
+
+
+def test_a_check_and_a_run_say_the_same_of_what_takes_long(tmp_path: Path):
+    long = ["--repeats", "100000", "--no-calibrate"]
+    _, out, _ = flashcrowd(tmp_path, "check", LATENCY, *long)
+    assert SHRINK in out
+    _, out, _ = flashcrowd(tmp_path, "check", LATENCY, "--no-calibrate")
+    assert SHRINK not in out
+
+
+def test_the_settings_that_shrink_a_crowd_are_settings(tmp_path: Path):
+    settings = re.findall(r"--set (\S+?)=('[^']+'|\S+)", SHRINK)
+    assert len(settings) == 2
+    study = tmp_path / "crowd.toml"
+    study.write_text(study_text("crowd"))
+    words: list[str] = []
+    for path, value in settings:
+        path = path.replace("USERS", "crowd").replace("ORIGIN", "origin")
+        words += ["--set", f"{path}={value.strip(chr(39))}"]
+    status, _, error = flashcrowd(tmp_path, "check", study, "--no-calibrate", *words)
+    assert status == 0, error
 
 
 def test_silence_is_kept_where_it_is_wanted():

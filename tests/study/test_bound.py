@@ -12,7 +12,7 @@ from flashcrowd.base.amounts import duration
 from flashcrowd.cli import bound_text, main
 from flashcrowd.cli.bound_text import numbered
 from flashcrowd.engines.simulation import Simulator
-from flashcrowd.scenario.check import TOO_BIG
+from flashcrowd.scenario.check import SHRINK
 from flashcrowd.study import Study
 from flashcrowd.study.bound import Bound, Lines, bound, bounds
 
@@ -217,7 +217,7 @@ def test_a_crowd_too_big_to_be_run_has_its_bound(tmp_path: Path, capsys: Any):
     assert checked(str(path)) == 2
     out, err = capsys.readouterr()
     assert "300001 hosts" in err
-    assert TOO_BIG in err
+    assert SHRINK in err
     assert "patch: 40 GB × 300,000 = 12 PB." in out
     assert "The source alone takes 56 d at 20 Gbit/s." in out
     assert "All lines up together take 2.4 h at 11.3 Tbit/s." in out

@@ -17,7 +17,7 @@ from flashcrowd.cli import bound_text
 from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, Timed, registry
-from flashcrowd.scenario.check import TOO_BIG, TOO_MANY
+from flashcrowd.scenario.check import SHRINK, TOO_MANY
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief
@@ -29,6 +29,7 @@ from flashcrowd.study.need import (
     size,
     study_need,
 )
+from flashcrowd.study.progress import long
 from flashcrowd.study.toml import toml_of
 
 
@@ -78,6 +79,7 @@ def check(
         *bound_text.lines(loaded, points),
         *_needed(points, here or need, all, WHERE if here else ELSEWHERE),
         *_room(available, wrong),
+        *_long(here or need),
     ]
     content = loaded.to_toml() if all else toml_of(brief(loaded))
     _show(f"{_comment(parts)}\n{content}")
@@ -190,8 +192,14 @@ def _room(available: int | None, wrong: Problem | None) -> list[str]:
         return []
     return [
         f"Does not fit: {wrong.path}: {wrong.value}; {wrong.allowed}; {wrong.hint}.",
-        f"{TOO_BIG[0].upper()}{TOO_BIG[1:]} says how to shrink a crowd.",
+        f"To shrink a crowd, {SHRINK}.",
     ]
+
+
+def _long(need: StudyNeed) -> list[str]:
+    """What would be quicker, where the runs take long."""
+    advice = long(need.seconds) if need.known else ""
+    return [f"Note: {advice}"] if advice else []
 
 
 def _numbers(need: Need | StudyNeed) -> tuple[float, ...]:

@@ -35,8 +35,13 @@ from flashcrowd.scenario.workloads import Workload
 P = ParamSpec("P")
 
 MOST_HOSTS = 100_000
-TOO_BIG = 'the page "Your crowd is too big" of the documentation'
-"""The page that says how to shrink a crowd (docs/too-big.md)."""
+SHRINK = (
+    "divide the hosts of each group of users and the rates of the origin by one number, as with "
+    "--set network.groups.USERS.hosts=50 --set network.groups.ORIGIN.access.up='25 Mbit/s', and "
+    "leave other lines, clients and sizes as they are "
+    "(https://github.com/flashcrowd/flashcrowd/blob/main/docs/too-big.md)"
+)
+"""How to shrink a crowd that is too big."""
 TOO_MANY = f"at most {MOST_HOSTS} hosts in all"
 MOST_PIECES = 1_000_000
 MOST_BLOCKS = 65_535
@@ -88,8 +93,7 @@ def _hosts(sizes: Sizes) -> list[Problem]:
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
-    hint = f"divide players and origin by one number: {TOO_BIG} shows how"
-    return [Problem("network.groups", f"{total} hosts", TOO_MANY, hint)]
+    return [Problem("network.groups", f"{total} hosts", TOO_MANY, SHRINK)]
 
 
 def _rule(told: Callable[P, Iterable[Problem]]) -> Callable[P, list[Problem]]:

@@ -21,13 +21,13 @@ from rich.progress import (
 
 from flashcrowd.base import terminal
 from flashcrowd.base.amounts import counted, duration
-from flashcrowd.scenario.check import TOO_BIG
+from flashcrowd.scenario.check import SHRINK
 from flashcrowd.study.need import StudyNeed, size
 from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
-LONG_S = 3600.0
+LONG_S = 1800.0
 """What will take longer is told before it begins, also to a terminal."""
 ENOUGH = 0.05
 """So much of each run at work has to be done before they say how long the rest will take."""
@@ -38,6 +38,13 @@ def say(line: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(line, file=sys.stderr, flush=True)
+
+
+def long(seconds: float) -> str:
+    """What would be quicker than runs that take so long; empty where they are short."""
+    if seconds < LONG_S:
+        return ""
+    return f"this will take about {duration(seconds)}. Fewer --repeats take less; or {SHRINK}."
 
 
 @dataclass(frozen=True)
@@ -73,12 +80,8 @@ class Lines:
 
     def warn(self, runs: int) -> None:
         """Tells that so many runs will take long, and what would be quicker."""
-        seconds = 0.0 if self.need is None else self.need.left(runs)
-        if seconds >= LONG_S:
-            self.tell(
-                f"warning: this will take about {duration(seconds)}. Fewer --repeats take less, "
-                f"and {TOO_BIG} says how to shrink a crowd. Ctrl-C stops, and keeps finished runs."
-            )
+        if advice := long(0.0 if self.need is None else self.need.left(runs)):
+            self.tell(f"warning: {advice} Ctrl-C stops, and keeps finished runs.")
 
     @property
     def _cores(self) -> str:
