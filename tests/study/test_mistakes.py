@@ -9,10 +9,14 @@ import pytest
 from rich.console import Console
 from tests.study import mistakes
 
-from flashcrowd.base.errors import PlanRejected, Problem, StudyError, is_plain
+from flashcrowd.base.errors import PlanRejected, Problem, StudyError, is_plain, nearest
+from flashcrowd.base.units import Size, UnitError
 from flashcrowd.cli import options
 from flashcrowd.engines import refusal
+from flashcrowd.report import axis_words
+from flashcrowd.scenario.queue import DISCIPLINES
 from flashcrowd.study import Study, catalogue, toml
+from flashcrowd.study.catalogue import KINDS
 from flashcrowd.study.missing import with_examples
 from flashcrowd.study.read import parse_document
 
@@ -286,3 +290,49 @@ def test_a_key_that_is_missing_has_an_example(swept: bool):
     (problem,) = with_examples(caught.value.problems)
     assert problem.path.endswith(".max")
     assert problem.hint == "Greatest number, as in max = 500"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("tcp-lp", "lp"), ("TCP-LP", "lp"), ("tcp-nice", "nice"), ("TCP Vegas", "vegas"),
+        ("LEDBAT++", "ledbat-plus-plus"), ("BBRv3", "bbr-v3"), ("NewReno", "new-reno"),
+    ],
+)  # fmt: skip
+def test_names_as_papers_write_them_are_near(written: str, meant: str):
+    assert nearest(written, KINDS["controllers"].entries()) == meant
+
+
+def test_every_name_that_a_report_writes_is_near_the_one_of_files():
+    names = {*DISCIPLINES, *KINDS["controllers"].entries()}
+    for name in names & set(axis_words.SPELLED):
+        assert nearest(axis_words.spelled(name), sorted(names)) == name
+
+
+def test_a_number_in_quotes_or_with_a_unit_has_a_hint():
+    document = mistakes.study()
+    for value in ("50 packets", "50"):
+        queue = {"kind": "sfq", "limit": value}
+        line = {"up": "1 Mbit/s", "down": "8 Mbit/s", "up_queue": queue}
+        document["network"]["groups"]["more"] = {"access": line}
+        with pytest.raises(StudyError) as caught:
+            Study.from_dict(document)
+        assert [it.hint for it in caught.value.problems] == ["write 50"]
+
+
+def test_a_size_without_a_unit_is_that_of_a_file():
+    for written in (700, "700"):
+        with pytest.raises(UnitError) as caught:
+            Size(written)  # type: ignore[arg-type]
+        assert caught.value.hint == 'write "700 MB" or "700 B"'
+
+
+@pytest.mark.parametrize("key", ["group", "goups", "Groups"])
+def test_a_key_that_is_misspelt_is_not_missing_as_well(key: str):
+    document = mistakes.study()
+    network = document["network"]
+    network[key] = network.pop("groups")
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(document)
+    (problem,) = caught.value.problems
+    assert problem.hint == 'did you mean "groups"?'

@@ -220,4 +220,6 @@ def _code(char: str) -> str:
 
 
 def _fold(word: str) -> str:
-    return word.casefold().replace("_", "-").replace(" ", "-")
+    """A word without what papers and files spell differently: TCP-LP and lp, LEDBAT++ and so on."""
+    folded = word.casefold().replace("++", "-plus-plus").replace("_", "-").replace(" ", "-")
+    return folded.removeprefix("tcp-") or folded

@@ -404,6 +404,8 @@ class Size(Quantity):
     @classmethod
     def _readings(cls, number: str) -> Iterable[str]:
         if cls._accepts(bare := f"{number} B"):
+            if cls(bare).amount < 1000:  # a file is more often meant than a header
+                return f"{number} MB", bare
             return bare, str(cls.of(cls(bare).amount))
         return super()._readings(number)
 

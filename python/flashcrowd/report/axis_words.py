@@ -34,7 +34,7 @@ _VOWEL = re.compile(
 _PREPOSITIONS = (" at", " from", " to", " between", " through", " after")
 
 #: Words of studies as the field writes them.
-_NAMES = {
+SPELLED = {
     "bbr": "BBR", "bbr-v3": "BBRv3", "cake": "CAKE", "choke": "CHOKe", "codel": "CoDel",
     "cubic": "CUBIC", "drr": "DRR", "fledbat": "fLEDBAT", "fq-codel": "FQ-CoDel",
     "ledbat": "LEDBAT", "ledbat-plus-plus": "LEDBAT++", "lp": "TCP-LP", "new-reno": "NewReno",
@@ -49,7 +49,7 @@ def with_article(noun: str) -> str:
 
 def spelled(word: str) -> str:
     """A word of a study as the field writes it."""
-    return _NAMES.get(word, word)
+    return SPELLED.get(word, word)
 
 
 def value(axis: Axis, level: int) -> str:

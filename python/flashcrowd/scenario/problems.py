@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from flashcrowd.base import paths
-from flashcrowd.base.errors import MISSING, MOST, Problem, did_you_mean, one_of, visible
+from flashcrowd.base.errors import MISSING, MOST, Problem, did_you_mean, nearest, one_of, visible
 from flashcrowd.base.units import UnitError
 from flashcrowd.scenario.keys import keys_at, meaning, plain_key
 
@@ -39,6 +40,9 @@ _ALLOWED = {
 }
 """What is allowed, by the validator's kind of error; its context fills the braces."""
 
+_NUMBERS = ("int_type", "float_type")
+"""Those of a value that is no number."""
+
 _CONSEQUENCE = "default_factory_not_called"
 """The validator's note that a default was not made because of another mistake."""
 
@@ -49,7 +53,19 @@ def problems_of(error: ValidationError, model: type[BaseModel], given: Any) -> l
     To find the nearest key takes a millisecond: this is for those that are shown of a long list.
     """
     items = [dict(it) for it in error.errors(include_url=False) if it["type"] != _CONSEQUENCE]
-    return [_problem(item, model, given, at < MOST) for at, item in enumerate(items)]
+    kept = [item for item in items if not _is_misspelt(item, items)]
+    return [_problem(item, model, given, at < MOST) for at, item in enumerate(kept)]
+
+
+def _is_misspelt(item: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a missing key is there under a near name, which is refused already."""
+    *above, key = item["loc"]
+    return item["type"] == "missing" and any(
+        other["type"] == "extra_forbidden"
+        and list(other["loc"][:-1]) == above
+        and nearest(str(other["loc"][-1]), [str(key)])
+        for other in items
+    )
 
 
 def shown(value: Any) -> str:
@@ -113,7 +129,13 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any, hinted: b
     elif kind == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         value = shown(place[-1])
     allowed = _ALLOWED[kind].format(**context) if kind in _ALLOWED else str(cause or item["msg"])
-    return Problem(path, value, allowed)
+    return Problem(path, value, allowed, _number(item["input"]) if kind in _NUMBERS else "")
+
+
+def _number(value: object) -> str:
+    """The number that a text begins with, where a unit or quotes are too much."""
+    match = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)(?![0-9.])", str(value))
+    return f"write {match[1]}" if match and isinstance(value, str) else ""
 
 
 def _one_level_below(model: type[BaseModel], place: Sequence[str | int], given: Any) -> str:
