@@ -13,7 +13,7 @@ from flashcrowd.base.errors import StudyError
 from flashcrowd.base.units import UnitError
 from flashcrowd.cli import main
 from flashcrowd.client_api.client import Refused
-from flashcrowd.scenario.line import LINES, Access, Line, line_values
+from flashcrowd.scenario.line import LINES, UP_FIRST, Access, Line, line_values
 from flashcrowd.study import Study
 from flashcrowd.study.template import study_text
 
@@ -81,3 +81,27 @@ def test_what_is_no_line_is_told_alike_everywhere(
     said = capsys.readouterr().err
     assert f'network.groups.home.access.line\n    value    "{text}"\n' in said
     assert hint in said
+
+
+@pytest.mark.parametrize("text", ["50/10 Mbit/s", "10/50 Mbit/s", "up 1 Mbit/s, down 8 Mbit/s"])
+def test_a_first_study_says_which_rate_is_which(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.toml"
+    with pytest.raises(SystemExit):
+        main(["init", str(path), "--template", "crowd", "--line", text])
+    said = capsys.readouterr()
+    rates = line_values(text)
+    words = f"up {rates['up']}, down {rates['down']}"
+    assert f"Line: {words}." in said.out
+    study = Study.load(path)
+    assert f'access = "{words}"' in path.read_text()
+    told = [it.path for it in study.warnings() if it.allowed == UP_FIRST]
+    assert told == (["network.groups.crowd.access"] if text.startswith("50") else [])
+    assert (UP_FIRST in said.err) == bool(told)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_no_line_with_a_name_is_doubted(name: str) -> None:
+    study = Study.from_dict(tomllib.loads(study_text("crowd", name)))
+    assert [it for it in study.warnings() if it.allowed == UP_FIRST] == []

@@ -11,9 +11,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.base.errors import did_you_mean
-from flashcrowd.base.units import UnitError
+from flashcrowd.base.units import Rate, UnitError
 from flashcrowd.scenario import LINES
-from flashcrowd.scenario.line import RATES, line_values
+from flashcrowd.scenario.line import RATES, UP_FIRST, line_values
 from flashcrowd.study import Study
 from flashcrowd.study.catalogue import STUDIES
 from flashcrowd.study.read import parse_document
@@ -74,6 +74,8 @@ def init(
         except EOFError:
             print("\nNothing was written.", file=sys.stderr)
             return 2
+    if line is not None and line not in LINES:
+        line = _understood(line)
     text = study_text(template, line, with_)
     path = file or Path(f"{template}.toml")
     beside = companions(template)
@@ -86,6 +88,19 @@ def init(
     print(f"Wrote {path}. Go on with:")
     print(f"  flashcrowd check {name}\n  flashcrowd run {name} --report")
     return 0
+
+
+def _understood(line: str) -> str:
+    """A line in its own words with each rate by its way, as providers name them down first."""
+    try:
+        rates = line_values(line)
+    except UnitError:
+        return line  # the template refuses it
+    words = f"up {rates['up']}, down {rates['down']}"
+    print(f"Line: {words}.")
+    if Rate(rates["up"]) > Rate(rates["down"]):
+        print(f"warning: {UP_FIRST}", file=sys.stderr)
+    return words
 
 
 def _asked(line: str | None, chosen: list[str]) -> tuple[str, str, list[str]]:

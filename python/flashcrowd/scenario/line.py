@@ -133,6 +133,8 @@ LineName = Literal[
 
 RATES = 'its rates up and down, as in "5/50 Mbit/s" or "up 5 Mbit/s, down 50 Mbit/s"'
 """How a line without a name is written."""
+UP_FIRST = "more up than down: the rate up comes first, and lines are sold the other way round"
+"""The doubt about a line that sends more than it receives."""
 _PAIR = re.compile(r"([0-9._]+)\s*/\s*([0-9._]+)\s*([A-Za-z].*)")
 _WORDS = re.compile(r"up\s+([^,]+)(?:,\s*down\s+(.+))?")
 RatePair = Annotated[str, Field(pattern=f"^{_PAIR.pattern}$|^{_WORDS.pattern}$")]
