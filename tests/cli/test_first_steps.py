@@ -25,6 +25,7 @@ from flashcrowd.study.catalogue import KINDS
 from flashcrowd.study.counterparts import counterparts
 from flashcrowd.study.explain import NAME, every_key, find
 from flashcrowd.study.read import at_hand
+from flashcrowd.study.search import search
 from flashcrowd.study.template import TEMPLATES, names
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +150,20 @@ def test_no_file_is_overwritten(here: Path, capsys: Any):
     assert status("init", "--template", "crowd") == 2
     assert "is there already" in capsys.readouterr().err
     assert (here / "crowd.toml").read_text() == "mine"
+
+
+def test_a_sentence_of_a_list_is_a_whole_one():
+    for kind in KINDS.values():
+        for name, sentence in kind.entries().items():
+            assert sentence.count("(") == sentence.count(")"), (kind.name, name)
+            assert not sentence.endswith(("et al.", "e.g.")), (kind.name, name)
+            assert "as Linux has it" not in sentence or kind.name != "controllers"
+
+
+def test_controllers_of_low_priority_are_found_by_these_words():
+    found = [it.text for it in search("low priority")]
+    wanted = {"lp", "nice", "ledbat", "fledbat", "ledbat-plus-plus", "libutp", "libtorrent"}
+    assert wanted <= set(found)
 
 
 def test_clients_of_a_first_study_are_those_of_today_first(here: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import tomllib
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -200,7 +201,14 @@ def opening(text: str) -> str:
 
 
 def first_sentence(text: str | None) -> str:
-    """Up to the first full stop that ends a sentence."""
+    """Up to the first full stop that ends a sentence: none in brackets, and none of "et al."."""
     words = " ".join((text or "").split())
-    end = words.find(". ")
-    return words if end < 0 else words[: end + 1]
+    for end in (match.start() + 1 for match in _FULL_STOP.finditer(words)):
+        sentence = words[:end]
+        if sentence.count("(") == sentence.count(")") and not sentence.endswith(_SHORT):
+            return sentence
+    return words
+
+
+_FULL_STOP = re.compile(r"\.(?= )")
+_SHORT = ("et al.", "e.g.", "i.e.", " vs.")

@@ -89,29 +89,29 @@ controllers! {
     CubicLinux, "cubic-linux", CubicLinux;
     /// HighSpeed TCP (RFC 3649).
     HighSpeed, "high-speed", high_speed::HighSpeed;
-    /// TCP Vegas as Linux has it.
+    /// TCP Vegas by the rules of Linux (differences: docs/transports.md).
     Vegas, "vegas", Box<Vegas>;
-    /// TCP Nice (Venkataramani, Kokku, Dahlin 2002): Vegas that halves for delay.
+    /// TCP Nice (Venkataramani, Kokku, Dahlin 2002), of low priority: Vegas that halves for delay.
     Nice, "nice", Box<Nice>;
-    /// TCP-LP as Linux has it.
+    /// TCP-LP, of low priority, by the rules of Linux (differences: docs/transports.md).
     Lp, "lp", Box<Lp>;
     /// BBR version 1 as Linux ships it.
     Bbr, "bbr", Box<Bbr>;
     /// BBR version 3 (draft-ietf-ccwg-bbr).
     BbrV3, "bbr-v3", Box<BbrV3>;
-    /// LEDBAT by RFC 6817.
+    /// LEDBAT by RFC 6817, of low priority.
     Ledbat, "ledbat", Box<ledbat::Rfc6817>;
-    /// Fair LEDBAT (Carofiglio et al. 2013).
+    /// Fair LEDBAT (Carofiglio et al. 2013), of low priority.
     Fledbat, "fledbat", Box<ledbat::Fair>;
-    /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), in whole packets.
+    /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), of low priority, in whole packets.
     LedbatDraft, "ledbat-draft", Box<ledbat::LedbatDraft00>;
-    /// libutp's since 2013.
+    /// libutp's since 2013, of low priority.
     Libutp, "libutp", Box<ledbat::Libutp>;
-    /// libutp's at its first public commit (2010).
+    /// libutp's at its first public commit (2010), of low priority.
     Libutp2010, "libutp-2010", Box<ledbat::Libutp2010>;
-    /// libtorrent's.
+    /// libtorrent's, of low priority.
     Libtorrent, "libtorrent", Box<ledbat::Libtorrent>;
-    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), of low priority.
     LedbatPlusPlus, "ledbat-plus-plus", Box<ledbat::PlusPlus>;
 }
 
