@@ -330,3 +330,16 @@ def test_a_shuffle_gives_each_point_one_run_of_each_repeat(evidence: Make) -> No
         runs = [sorted(run.repeat for run in point.runs) for point in moved]
         assert runs == [list(range(6))] * 3
         assert moved[0].runs != first["latency"].points.points[0].runs
+
+
+@pytest.mark.parametrize("published", ["", "4 Mbit/s"])
+def test_a_page_of_a_paper_has_no_section_without_content(published: str) -> None:
+    judged = [_judged("kept", YES, published)]
+    for name in paper.names():
+        page = paper_page.build(paper.load(name), Evidence({}, quick=True), judged)
+        tables = [it for section in page.sections for it in section.blocks if isinstance(it, Table)]
+        empty = [section.slug for section in page.sections if not section.blocks]
+        assert empty == []
+        assert ("published" in [section.slug for section in page.sections]) == bool(published)
+        assert all(table.rows for table in tables[:-1]), name
+        assert "the paper's size" not in " ".join(page.warnings)

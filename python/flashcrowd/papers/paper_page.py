@@ -75,12 +75,7 @@ def build(
         *([Section(f"Not reproduced{mode}", "missed", missed, "Not reproduced")] if missed else []),
         Section("The paper", "paper", list(_about(paper, evidence))),
         Section(f"Claims{mode}", "claims", list(_claims(judged, shown_in, simulated)), "Claims"),
-        Section(
-            f"Published and measured{mode}",
-            "published",
-            [_published(judged)],
-            "Published and measured",
-        ),
+        *_published(judged, mode),
         *([_distances(distances, mode)] if distances else []),
         *(_item(paper, item, evidence, mode) for item in drawn),
         Section("What was run", "runs", [_runs(evidence)]),
@@ -88,7 +83,7 @@ def build(
     warnings = [" ".join(paper.about[real]["says"].split())] if real else []
     if quick:
         warnings.append(
-            f"{quick[0].upper()}{quick[1:]}. Without --quick the runs have the paper's size."
+            f"{quick[0].upper()}{quick[1:]}. Without --quick the runs have the full size."
         )
     return Page(
         title=f"{paper.name} {'on real programs' if real else 'reproduced'}{mode}",
@@ -239,7 +234,8 @@ def _claims(
     yield Table(header, rows, caption, frozenset(range(len(header))), folded=len(rows) > _MOST_ROWS)
 
 
-def _published(judged: Sequence[Judged]) -> Table:
+def _published(judged: Sequence[Judged], mode: str) -> Iterator[Section]:
+    """The paper's numbers and ours, of papers that have numbers in their text."""
     rows = [
         [
             one.claim.says,
@@ -250,13 +246,17 @@ def _published(judged: Sequence[Judged]) -> Table:
         for one in judged
         if one.claim.published
     ]
-    return Table(
+    if not rows:
+        return
+    table = Table(
         ["what", "published", "measured", "verdict"],
         rows,
         "The numbers in the text of the paper, and ours.",
         frozenset({0, 1, 2, 3}),
         folded=len(rows) > _MOST_ROWS,
     )
+    name = "Published and measured"
+    yield Section(f"{name}{mode}", "published", [table], name)
 
 
 def _distances(distances: Sequence[Distance], mode: str) -> Section:
