@@ -11,7 +11,7 @@ from flashcrowd.base.units import Rate, Size, Span
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
-from flashcrowd.scenario.line import UP_FIRST, Line
+from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.members import taken
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.problems import shown
@@ -122,9 +122,6 @@ def _line(line: Line, place: str) -> Iterator[Problem]:
     for rate, queue in (("up", "up_queue"), ("down", "down_queue")):
         rates, queues = (rate, getattr(line, rate)), (queue, getattr(line, queue))
         yield from _way(place, rates, queues, line.framing)
-    up, down = line.up, line.down
-    if isinstance(up, Rate) and isinstance(down, Rate) and up > down:
-        yield Problem(place, shown(f"up {up}, down {down}"), UP_FIRST)
     yield from _loss(line.loss, place)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetCoreSchemaHandler, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationInfo, model_validator
 from pydantic_core import CoreSchema
 
-from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.base.errors import Problem, did_you_mean, one_of
 from flashcrowd.base.units import Rate, Span, UnitError, text_schema
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, Table, Word, shorthand
+from flashcrowd.scenario.files import Files
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
+from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.trace import LinkRate
 
@@ -168,6 +170,12 @@ def line_values(text: str, *, down_too: bool = True) -> dict[str, str]:
         raise UnitError(RATES, hint) from None
 
 
+def _up_first(name: str, rates: dict[str, str]) -> Problem:
+    """The doubt about a pair of rates: with words for the ways there is none."""
+    words = f'"up {rates["up"]}, down {rates["down"]}"'
+    return Problem("access", shown(name), UP_FIRST, f"if it is meant, write {words}")
+
+
 def _near(text: str) -> str:
     """A line that is probably meant: one without a unit, or a name that is misspelt."""
     number = r"[0-9.]+"
@@ -201,7 +209,7 @@ class Line(Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_name(cls, given: Any) -> Any:
+    def _by_name(cls, given: Any, info: ValidationInfo) -> Any:
         if not isinstance(given, dict) or not isinstance(given.get("line"), str):
             return given
         if (name := given["line"]) in (*LINES, "none"):
@@ -210,6 +218,8 @@ class Line(Table):
             rates = line_values(name)
         except UnitError as error:
             raise UnitError(error.allowed, error.hint, "line") from None
+        if _PAIR.fullmatch(name.strip()) and Rate(rates["up"]) > Rate(rates["down"]):
+            Files.of(info).doubts[_up_first(name, rates)] = None
         return {**rates, **given, "line": None}
 
 
