@@ -59,11 +59,10 @@ def problems_of(error: ValidationError, model: type[BaseModel], given: Any) -> l
 
 def _is_misspelt(item: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a missing key is there under a near name, which is refused already."""
-    *above, key = item["loc"]
     return item["type"] == "missing" and any(
         other["type"] == "extra_forbidden"
-        and list(other["loc"][:-1]) == above
-        and nearest(str(other["loc"][-1]), [str(key)])
+        and other["loc"][:-1] == item["loc"][:-1]
+        and nearest(str(other["loc"][-1]), [str(item["loc"][-1])])
         for other in items
     )
 
