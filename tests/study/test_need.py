@@ -13,6 +13,7 @@ from flashcrowd.base.errors import StudyError
 from flashcrowd.base.need import Need
 from flashcrowd.cli import main
 from flashcrowd.engines import PlanRejected, registry
+from flashcrowd.scenario.check import SHRINK
 from flashcrowd.study import Study, need
 from flashcrowd.study.need import StudyNeed, problem, size
 
@@ -151,8 +152,7 @@ def test_check_says_that_it_does_not_fit(capsys) -> None:
     assert "\n#   a run " in out
     assert "\n#   all, " in out
     assert "\n# Does not fit: point" in out
-    page = 'The page "Your crowd is too big" of the documentation'
-    assert f"\n# {page} says how to shrink a crowd." in out
+    assert f"\n# To shrink a crowd, {SHRINK}." in out
 
 
 def test_check_says_that_nobody_knows(capsys, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,11 +25,11 @@ from flashcrowd.study.calibration import calibrated
 from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
+    long,
     problem,
     size,
     study_need,
 )
-from flashcrowd.study.progress import long
 from flashcrowd.study.toml import toml_of
 
 

@@ -10,17 +10,27 @@ from dataclasses import dataclass
 from itertools import islice
 
 from flashcrowd import _core
-from flashcrowd.base.amounts import scaled
+from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.base.cores import cores
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.need import Need
 from flashcrowd.engines import Engine, Timed
+from flashcrowd.scenario.check import SHRINK
 
 PROCESS_BYTES = 160_000_000
 """What `flashcrowd run` has at its peak besides the runs themselves, with tables of small studies.
 
 By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
 """
+LONG_S = 1800.0
+"""What will take longer is told before it begins, also to a terminal."""
+
+
+def long(seconds: float) -> str:
+    """What would be quicker than runs that take so long; empty where they are short."""
+    if seconds < LONG_S:
+        return ""
+    return f"this will take about {duration(seconds)}. Fewer --repeats take less; or {SHRINK}."
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,11 @@ from rich.progress import (
 
 from flashcrowd.base import terminal
 from flashcrowd.base.amounts import counted, duration
-from flashcrowd.scenario.check import SHRINK
-from flashcrowd.study.need import StudyNeed, size
+from flashcrowd.study.need import StudyNeed, long, size
 from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
-LONG_S = 1800.0
-"""What will take longer is told before it begins, also to a terminal."""
 ENOUGH = 0.05
 """So much of each run at work has to be done before they say how long the rest will take."""
 
@@ -38,13 +35,6 @@ def say(line: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(line, file=sys.stderr, flush=True)
-
-
-def long(seconds: float) -> str:
-    """What would be quicker than runs that take so long; empty where they are short."""
-    if seconds < LONG_S:
-        return ""
-    return f"this will take about {duration(seconds)}. Fewer --repeats take less; or {SHRINK}."
 
 
 @dataclass(frozen=True)
