@@ -41,6 +41,11 @@ def again() -> str:
     return shlex.join(["flashcrowd", *words]) if words else "flashcrowd run …"
 
 
+def kept() -> str:
+    """What a person is told whose download ended early."""
+    return f"What came is kept. Go on with: {again()}"
+
+
 def open_streams() -> None:
     """Gives streams that the caller has closed a place where nothing is kept."""
     # Opened for good: the process has them until it ends.

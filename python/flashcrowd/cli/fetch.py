@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.values import from_on, whole
+from flashcrowd.cli.ending import again, kept, stopped
+from flashcrowd.cli.values import from_on
 
 if TYPE_CHECKING:
     from flashcrowd.download import Fetched
@@ -51,11 +51,7 @@ def fetch(
     ] = [],  # noqa: B006
     connections: Annotated[
         int,
-        Parameter(
-            help="Connections at once, to the address and its mirrors together.",
-            validator=validators.Number(gte=1, lte=100),
-            converter=whole,
-        ),
+        from_on(1, "Connections at once, to the address and its mirrors together.", 100),
     ] = 1,
     range_: Annotated[
         str,
@@ -188,7 +184,7 @@ def fetch(
     except FetchError as error:
         print(error, file=sys.stderr)
         if error.kept and error.goes_on:
-            print(f"What came is kept. Go on with: {again()}", file=sys.stderr)
+            print(kept(), file=sys.stderr)
         return error.status
 
     def told(outcome: several.Outcome) -> None:

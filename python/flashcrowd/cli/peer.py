@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from flashcrowd import _core
 from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.base.errors import FAILED, Unusable, did_you_mean
 from flashcrowd.base.stopping import attend
 from flashcrowd.base.units import Rate, UnitError
-from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.values import whole
+from flashcrowd.cli.ending import kept, stopped
+from flashcrowd.cli.values import from_on
 
 EVERY_S = 10.0
 """Time between two lines about how far it is."""
@@ -45,14 +45,7 @@ def peer(
     bind: Annotated[
         str, Parameter(help="The IPv4 address that it listens at and connects from.")
     ] = "0.0.0.0",
-    port: Annotated[
-        int,
-        Parameter(
-            help="The TCP port; 0 takes a free one.",
-            validator=validators.Number(gte=0, lte=65535),
-            converter=whole,
-        ),
-    ] = 6881,
+    port: Annotated[int, from_on(0, "The TCP port; 0 takes a free one.", 65535)] = 6881,
     log: Annotated[
         Path | None,
         Parameter(help="A file for unchokes, pieces and gaps between sends, a JSON object a line."),
@@ -83,7 +76,7 @@ def peer(
         ended = _ended(client)
     if ended["complete"]:
         return 0
-    print(f"What came is kept. Go on with: {again()}", file=sys.stderr)
+    print(kept(), file=sys.stderr)
     return stopped()
 
 
@@ -136,7 +129,7 @@ def _ended(client: _core.TorrentClient) -> dict[str, Any]:
     try:
         return json.loads(client.result())
     except OSError as error:
-        print(f"{error}\nWhat came is kept. Go on with: {again()}", file=sys.stderr)
+        print(f"{error}\n{kept()}", file=sys.stderr)
         raise SystemExit(FAILED) from None
 
 

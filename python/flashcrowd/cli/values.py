@@ -21,9 +21,9 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
-def from_on(least: int, help: str | None = None) -> Parameter:
-    """An option that is a whole number, `least` or more."""
-    return Parameter(help=help, validator=validators.Number(gte=least), converter=whole)
+def from_on(least: int, help: str | None = None, most: int | None = None) -> Parameter:
+    """An option that is a whole number, `least` or more, and not above `most`."""
+    return Parameter(help=help, validator=validators.Number(gte=least, lte=most), converter=whole)
 
 
 def often(kind: Any, tokens: Sequence[Token]) -> int | str:
