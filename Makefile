@@ -237,8 +237,8 @@ wheel: $(UV) ## A wheel for this machine and every Python from 3.11 on, in dist/
 noted: venv
 	@rm -rf $(NOTED)
 	RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(NOTED)/raw" $(WHEEL) $(FOR_HERE) --out $(NOTED)
-	cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl module
-	$(BIN)/python -m benches.training $(NOTED)/module/flashcrowd/_core*.so
+	cd $(NOTED) && "$(PYTHON)" -m zipfile -e *.whl package
+	PYTHONPATH=$(NOTED)/package $(BIN)/python benches/training.py
 	$(PROFDATA) merge -o $(NOTED)/profile $(NOTED)/raw
 
 sdist: $(UV) ## The sources as a package, in dist/

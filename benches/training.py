@@ -1,6 +1,6 @@
-"""Runs what wheels are optimised for, with a module that notes what is often taken.
+"""Runs what wheels are optimised for, with a package whose module notes what is often taken.
 
-    .venv/bin/python -m benches.training MODULE    # the compiled module; `make wheel` does this
+    PYTHONPATH=FOLDER .venv/bin/python benches/training.py    # the folder of its package; `make wheel` does this
 
 Of each study in `studies/`, the point that is expected to need least, if it needs less than a
 second: stars and crowds, loss, uTP, ADSL, queue disciplines, a content server.
@@ -9,33 +9,19 @@ second: stars and crowds, loss, uTP, ADSL, queue disciplines, a content server.
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
-MODULE = "flashcrowd._core"
+from flashcrowd.base.errors import StudyError
+from flashcrowd.engines.simulation import Simulator
+from flashcrowd.study import Study
+
 STUDIES = Path(__file__).parents[1] / "studies"
 MOST_S = 1.0
 """Seconds of one core that a run may need, as predicted."""
 
 
-def load(path: Path) -> None:
-    """Makes a compiled module that of the package, before the package is imported."""
-    loader = ExtensionFileLoader(MODULE, str(path.resolve()))
-    spec = spec_from_loader(MODULE, loader)
-    if spec is None:
-        raise ImportError(f"{path} is no extension module")
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    sys.modules[MODULE] = module
-
-
 def train() -> None:
     """Runs the studies."""
-    from flashcrowd.base.errors import StudyError
-    from flashcrowd.engines.simulation import Simulator
-    from flashcrowd.study import Study
-
     engine = Simulator()
     for path in sorted(STUDIES.glob("*.toml")):
         try:
@@ -50,5 +36,4 @@ def train() -> None:
 
 
 if __name__ == "__main__":
-    load(Path(sys.argv[1]))
     train()
