@@ -1,6 +1,6 @@
 """Runs what wheels are optimised for, with a package whose module notes what is often taken.
 
-    PYTHONPATH=FOLDER .venv/bin/python benches/training.py    # the folder of its package; `make wheel` does this
+    PYTHONPATH=FOLDER .venv/bin/python benches/training.py    # `make wheel` does this
 
 Of each study in `studies/`, the point that is expected to need least, if it needs less than a
 second: stars and crowds, loss, uTP, ADSL, queue disciplines, a content server.
