@@ -294,6 +294,14 @@ impl<M> Sockets<M> {
         }
     }
 
+    /// Asks for memory for as many sockets, so that none is moved while they become more; what is not
+    /// used is not touched. Where there is not as much, they are moved.
+    pub(crate) fn reserve(&mut self, sockets: usize) {
+        if self.all.try_reserve(sockets).is_ok() {
+            _ = self.timers.try_reserve(sockets);
+        }
+    }
+
     pub(crate) fn get(&self, socket: u32) -> &Socket {
         &self.all[socket as usize]
     }

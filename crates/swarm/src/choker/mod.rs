@@ -6,7 +6,7 @@ pub mod mainline_seed;
 pub mod modern;
 pub mod ns2;
 
-use crate::profile::Slots;
+use crate::profile::{Choker as Rules, LeechChoker, SeedChoker, Slots};
 use crate::{ConnId, UnchokeEnd};
 use flashcrowd_base::{RandomStream, Rate, Time};
 
@@ -89,6 +89,11 @@ pub enum Decision {
     Choke(UnchokeEnd),
     /// Stay as it is.
     Leave,
+}
+
+/// Whether the rules go by what rounds and unchokes brought; mainline's go by rates and turns.
+pub fn looks_back(rules: &Rules) -> bool {
+    (rules.leech, rules.seed) != (LeechChoker::Mainline, SeedChoker::Mainline)
 }
 
 /// The number of uploads at a time, the optimistic one included.

@@ -5,9 +5,10 @@ use super::outbox::Outbox;
 use super::send_buffer::{BlockRequest, SendBuffer, watermark};
 use super::write_buffer::{Channel, WriteBuffer};
 use crate::block_map::Block;
+use crate::choker;
 use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
-use crate::profile::{MeterRules, Quota, RequestPipeline, Requests};
+use crate::profile::{MeterRules, Profile, Quota, RequestPipeline, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::{CacheLines, Span, Time, prefetch};
 use std::collections::VecDeque;
@@ -93,6 +94,16 @@ pub(super) struct Work {
     waiting: Vec<Message>,
     pub(super) record: Record,
     pub(super) up_meter: Meter,
+    /// If a rule of the client looks at it.
+    pub(super) history: Option<Box<History>>,
+    pub(super) unchoked_round: u32,
+    pub(super) end: UnchokeEnd,
+}
+
+/// What rounds and unchokes have brought, and how the queue of requests grew: clients since mainline go
+/// by it.
+#[derive(Debug)]
+pub(super) struct History {
     pub(super) up_since_unchoke: u64,
     pub(super) up_since_round: u64,
     /// The same of the rounds before.
@@ -101,13 +112,29 @@ pub(super) struct Work {
     pub(super) unchoked_at: Option<Time>,
     pub(super) optimistic_at: Option<Time>,
     pub(super) slow_start: RequestSlowStart,
-    pub(super) unchoked_round: u32,
-    pub(super) end: UnchokeEnd,
+}
+
+impl History {
+    /// Nothing has happened since the connection was `opened`; none if the client looks at nothing of it.
+    fn new(opened: Time, profile: &Profile) -> Option<Box<History>> {
+        let grows = matches!(profile.requests.backlog, RequestPipeline::QueueTime { .. });
+        (grows || choker::looks_back(&profile.choker)).then(|| {
+            Box::new(History {
+                up_since_unchoke: 0,
+                up_since_round: 0,
+                up_round_before: 0,
+                down_round_before: 0,
+                unchoked_at: None,
+                optimistic_at: None,
+                slow_start: RequestSlowStart::new(opened),
+            })
+        })
+    }
 }
 
 impl Work {
     /// As if it had been there since the connection was `opened`: nothing has happened to its meter.
-    fn new(opened: Time, meter: &MeterRules) -> Work {
+    fn new(opened: Time, profile: &Profile) -> Work {
         Work {
             queue: VecDeque::new(),
             active: Vec::new(),
@@ -116,14 +143,8 @@ impl Work {
             unchokes_received: 0,
             waiting: Vec::new(),
             record: Record::new(opened),
-            up_meter: Meter::new(opened, meter),
-            up_since_unchoke: 0,
-            up_since_round: 0,
-            up_round_before: 0,
-            down_round_before: 0,
-            unchoked_at: None,
-            optimistic_at: None,
-            slow_start: RequestSlowStart::new(opened),
+            up_meter: Meter::new(opened, &profile.meter),
+            history: History::new(opened, profile),
             unchoked_round: 0,
             end: UnchokeEnd::Disconnected,
         }
@@ -221,9 +242,9 @@ impl Conn {
         self.have = Bitfield::new(pieces);
     }
     /// The state that blocks need, which is there from now on.
-    pub(super) fn work(&mut self, meter: &MeterRules) -> &mut Work {
+    pub(super) fn work(&mut self, profile: &Profile) -> &mut Work {
         let opened = self.opened;
-        self.work.get_or_insert_with(|| Box::new(Work::new(opened, meter)))
+        self.work.get_or_insert_with(|| Box::new(Work::new(opened, profile)))
     }
     /// What we asked of it.
     pub(super) fn active(&self) -> &[Block] {
@@ -269,7 +290,8 @@ impl Conn {
     pub(super) fn slow_start(&self, rules: &Requests) -> RequestSlowStart {
         let grows = matches!(rules.backlog, RequestPipeline::QueueTime { .. });
         let work = self.work.as_ref().filter(|_| grows);
-        work.map_or(RequestSlowStart::new(self.opened), |work| work.slow_start)
+        let history = work.and_then(|work| work.history.as_ref());
+        history.map_or(RequestSlowStart::new(self.opened), |history| history.slow_start)
     }
     /// When its last block came.
     pub(super) fn last_block(&self) -> Option<Time> {
@@ -646,6 +668,6 @@ mod tests {
         assert_eq!(size_of::<Slot>(), 192);
         assert_eq!(std::mem::offset_of!(Conn, have), 64);
         assert_eq!(std::mem::offset_of!(Conn, last_block), 128);
-        assert!(size_of::<Work>() <= 256, "{}", size_of::<Work>());
+        assert!(size_of::<Work>() <= 176, "{}", size_of::<Work>());
     }
 }

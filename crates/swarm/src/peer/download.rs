@@ -5,8 +5,8 @@
 //! block that the end game still wants; or, by [`Interest::MissingPieces`], while it has a piece that is not here
 //! (`missing_pieces` counts those).
 
-use super::Peer;
 use super::connection::Conn;
+use super::{Peer, scratch};
 use crate::block_map::{Arrival, Block};
 use crate::meter::Meter;
 use crate::pipeline::{Pace, PipelineDepth, depth};
@@ -88,7 +88,7 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.set_choking_us(true, &mut self.wants) {
             let fast = c.is_fast();
-            let mut asked = std::mem::take(&mut self.released);
+            let mut asked = scratch::RELEASED.take();
             if let (Some(work), false) = (&mut c.work, fast) {
                 asked.append(&mut work.active);
             }
@@ -103,12 +103,12 @@ impl Peer {
             }
             self.release_requests(now, &asked);
             asked.clear();
-            self.released = asked;
+            scratch::RELEASED.set(asked);
         }
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        let work = c.work(&self.profile.meter);
+        let work = c.work(&self.profile);
         work.unchokes_received = work.unchokes_received.wrapping_add(1);
         if c.is_choking_us_anew(false) {
             self.roll(now, id);
@@ -148,7 +148,9 @@ impl Peer {
         let work = c.work.as_mut()?;
         let position = work.active.iter().position(|other| *other == block)?;
         work.active.remove(position);
-        work.slow_start.block(now, length);
+        if let Some(history) = &mut work.history {
+            history.slow_start.block(now, length);
+        }
         let owes = !work.active.is_empty();
         let mut given_up = false;
         if let Some(extras) = c.extras_mut() {
@@ -303,7 +305,7 @@ impl Peer {
             while (c.active().len() as u64) < u64::from(depth.fill)
                 && let Some(block) = self.block_map.take(piece)
             {
-                let work = c.work(&self.profile.meter);
+                let work = c.work(&self.profile);
                 work.active.push(block);
                 let unchoke = work.unchokes_received;
                 let (begin, length) = self.block_map.range(block);
@@ -361,7 +363,7 @@ impl Peer {
         if self.endgame.is_some() || active.is_empty() {
             return;
         }
-        let mut lost = std::mem::take(&mut self.lost_pieces);
+        let mut lost = scratch::LOST_PIECES.take();
         lost.clear();
         for &block in active {
             if self.is_owed(block) {
@@ -378,7 +380,7 @@ impl Peer {
             }
         }
         if self.profile.requests.reoffer {
-            let mut willing = std::mem::take(&mut self.willing);
+            let mut willing = scratch::WILLING.take();
             let unchoking = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
             willing.extend(unchoking.map(|(id, _)| id));
             self.stream.shuffle(&mut willing);
@@ -386,12 +388,12 @@ impl Peer {
             for id in willing.drain(..) {
                 self.request_more(now, id, Some(&lost));
             }
-            self.willing = willing;
+            scratch::WILLING.set(willing);
         } else {
             self.await_any_retry(now);
         }
         if self.profile.requests.interest == Interest::MissingPieces {
-            self.lost_pieces = lost;
+            scratch::LOST_PIECES.set(lost);
             return;
         }
         lost.retain(|piece| self.block_map.has_free(*piece));
@@ -402,7 +404,7 @@ impl Peer {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
         }
-        self.lost_pieces = lost;
+        scratch::LOST_PIECES.set(lost);
     }
 
     /// Every block has been asked for: from now on of everybody.
@@ -423,7 +425,7 @@ impl Peer {
     /// Brings interest and requests of one connection up to what the end game wants.
     pub(super) fn fix_endgame(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get(id).filter(|c| c.is_open()) else { return };
-        let mut want = std::mem::take(&mut self.blocks);
+        let mut want = scratch::BLOCKS.take();
         want.clear();
         let missing = self.endgame.iter().flatten();
         want.extend(missing.filter(|b| c.have.has(b.piece) && !c.active().contains(b)));
@@ -435,7 +437,7 @@ impl Peer {
             self.show_interest(id, true);
             self.request_blocks(now, id, &mut want);
         }
-        self.blocks = want;
+        scratch::BLOCKS.set(want);
     }
     fn request_blocks(&mut self, now: Time, id: ConnId, want: &mut Vec<Block>) {
         if self.conns.get(id).is_none_or(|c| c.choking_us) {
@@ -450,7 +452,7 @@ impl Peer {
             self.stream.shuffle(want);
             want.truncate(room);
             for block in want.iter() {
-                let work = c.work(&self.profile.meter);
+                let work = c.work(&self.profile);
                 work.active.push(*block);
                 let unchoke = work.unchokes_received;
                 let (begin, length) = self.block_map.range(*block);

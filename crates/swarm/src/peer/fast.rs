@@ -1,7 +1,7 @@
 //! The Fast extension (BEP 6): pieces that may be requested while choked, and rejects.
 
-use super::Peer;
 use super::send_buffer::BlockRequest;
+use super::{Peer, scratch};
 use crate::fast_set::allowed_fast_set;
 use crate::{ConnId, Message, UploadLimit};
 use flashcrowd_base::Time;
@@ -130,19 +130,19 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         let (Some(extras), Some(work)) = (&mut c.extras, &mut c.work) else { return };
         extras.choked_at = Some(now);
+        let mut rejected = scratch::REJECTED.take();
         for _ in 0..work.queue.len() {
             let Some(wanted) = work.queue.pop_front() else { break };
             if uploads && extras.granted.iter().any(|(piece, _)| *piece == wanted.piece) {
                 work.queue.push_back(wanted);
             } else {
-                self.rejected.push(wanted);
+                rejected.push(wanted);
             }
         }
         c.count_asked(&mut self.wants);
-        let mut rejected = std::mem::take(&mut self.rejected);
         for wanted in rejected.drain(..) {
             self.reject(id, wanted);
         }
-        self.rejected = rejected;
+        scratch::REJECTED.set(rejected);
     }
 }

@@ -2,9 +2,9 @@
 //! counts who is busy and limits TCP. What it downloads over TCP then takes quota, too: it reads from a socket no more
 //! than was given (libtorrent: `peer_connection::setup_receive`).
 
-use super::Peer;
 use super::connection::{Conn, Stage};
 use super::extras::ReadQuota;
+use super::{Peer, scratch};
 use crate::bandwidth::{Bandwidth, PeerClass};
 use crate::mixed_mode::{Busy, MIN_DOWNLOAD, MIN_UPLOAD, Rates};
 use crate::profile::{MixedModeAlgorithm, Profile, Sharing};
@@ -197,9 +197,10 @@ impl Peer {
             return;
         };
         mixed.reads.settle_overhead(second);
-        mixed.reads.tick(now, &mut self.given);
+        let mut given = scratch::GIVEN.take();
+        mixed.reads.tick(now, &mut given);
         let limited = mixed.reads.limits_tcp();
-        for (id, given) in self.given.drain(..) {
+        for (id, given) in given.drain(..) {
             let extras = self.conns.get_mut(id).and_then(|c| c.extras.as_mut());
             let Some(quota) = extras.map(|extras| &mut extras.read_quota) else { continue };
             quota.waits = false;
@@ -207,6 +208,7 @@ impl Peer {
             let bytes = limited.then_some(u64::from(quota.bytes));
             self.actions.push_back(Action::LimitReads { conn: id, bytes });
         }
+        scratch::GIVEN.set(given);
     }
     /// Headers of what was read or written are charged to what reads.
     pub(super) fn charge_reads(&mut self, second: u64, class: PeerClass, headers: u32) {

@@ -21,6 +21,7 @@ mod quota;
 mod reads;
 mod reconnect;
 mod requests;
+mod scratch;
 mod send_buffer;
 mod standing;
 mod suggestions;
@@ -35,7 +36,7 @@ mod write_buffer;
 use crate::bandwidth::Bandwidth;
 use crate::block_map::{Block, BlockMap};
 use crate::candidates::{Candidates, Sources};
-use crate::choker::{Candidate, Choker, Decision};
+use crate::choker::Choker;
 use crate::limiter::Limiter;
 use crate::picker::Picker;
 use crate::profile::{FirstRound, Sharing};
@@ -144,16 +145,6 @@ pub struct Peer {
     bytes_wasted: u64,
     bytes_up: u64,
     wants: Wants,
-    // Kept for their capacity.
-    choker_candidates: Vec<Candidate>,
-    decisions: Vec<Decision>,
-    blocks: Vec<Block>,
-    released: Vec<Block>,
-    lost_pieces: Vec<u32>,
-    willing: Vec<ConnId>,
-    given: Vec<(ConnId, u32)>,
-    sent: Vec<(u32, u32)>,
-    rejected: Vec<BlockRequest>,
 }
 
 /// A period of nothing would never end.
@@ -219,15 +210,6 @@ impl Peer {
             bytes_wasted: 0,
             bytes_up: 0,
             wants: Wants::default(),
-            choker_candidates: Vec::new(),
-            decisions: Vec::new(),
-            blocks: Vec::new(),
-            released: Vec::new(),
-            lost_pieces: Vec::new(),
-            willing: Vec::new(),
-            given: Vec::new(),
-            sent: Vec::new(),
-            rejected: Vec::new(),
             stream,
             profile,
         }
@@ -289,7 +271,7 @@ impl Peer {
 
     /// How many actions wait to be polled.
     pub fn actions_ahead(&self) -> usize {
-        self.actions.len()
+        self.actions.iter().len()
     }
 
     /// The connections to which the next `max` actions will write, for the same purpose as

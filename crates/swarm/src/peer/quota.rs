@@ -1,9 +1,9 @@
 //! Writing with quotas: what waits in a send buffer goes out when the limiter has given its connection
 //! enough (libtorrent: `peer_connection::setup_send`, `assign_bandwidth`, `on_send_data`).
 
-use super::Peer;
 use super::extras::{self, Extras};
 use super::send_buffer::headers;
+use super::{Peer, scratch};
 use crate::ConnId;
 use flashcrowd_base::Time;
 
@@ -49,18 +49,21 @@ impl Peer {
         let second = self.second(now);
         let Some(bandwidth) = self.bandwidth.as_mut().filter(|it| now >= it.wake()) else { return };
         bandwidth.settle_overhead(second);
-        bandwidth.tick(now, &mut self.given);
-        self.assign_quota();
+        let mut given = scratch::GIVEN.take();
+        bandwidth.tick(now, &mut given);
+        self.assign_quota(given);
     }
     /// The limit has changed.
     pub(super) fn set_quota_rate(&mut self) {
         if let Some(bandwidth) = &mut self.bandwidth {
-            bandwidth.set_rate(self.limit.rate(), &mut self.given);
-            self.assign_quota();
+            let mut given = scratch::GIVEN.take();
+            bandwidth.set_rate(self.limit.rate(), &mut given);
+            self.assign_quota(given);
         }
     }
-    fn assign_quota(&mut self) {
-        for (id, bytes) in self.given.drain(..) {
+    /// Gives what the list says, and keeps the list.
+    fn assign_quota(&mut self, mut given: Vec<(ConnId, u32)>) {
+        for (id, bytes) in given.drain(..) {
             if let Some(c) = self.conns.get_mut(id)
                 && let Some(buffer) = c.send_buffer_mut()
             {
@@ -69,6 +72,7 @@ impl Peer {
                 self.actions.cork(id);
             }
         }
+        scratch::GIVEN.set(given);
     }
     /// Fills a send buffer, asks for quota, and writes what may be written.
     pub(super) fn setup_send(&mut self, id: ConnId) {
@@ -103,7 +107,7 @@ impl Peer {
                 // What quota was waited for is written in one go.
                 buffer.header_apart = false;
             }
-            let mut sent = std::mem::take(&mut self.sent);
+            let mut sent = scratch::SENT.take();
             let block = |piece, length| sent.push((piece, length));
             let bytes = c.write_send_buffer(id, !rules.messages, &mut self.actions, block);
             if bytes > 0 {
@@ -118,7 +122,7 @@ impl Peer {
             for (piece, length) in sent.drain(..) {
                 self.sent_block(now, id, piece, length);
             }
-            self.sent = sent;
+            scratch::SENT.set(sent);
             if let Some(c) = self.conns.get_mut(id) {
                 c.count_asked(&mut self.wants);
             }

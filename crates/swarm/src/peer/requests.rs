@@ -2,9 +2,9 @@
 //! so many as lack to the queue's size are picked, perhaps whole pieces, which are spoken for and asked
 //! for as the queue has room.
 
-use super::Peer;
 use super::connection::{Conn, Conns};
 use super::web_seeds::WebSeeds;
+use super::{Peer, scratch};
 use crate::block_map::Block;
 use crate::picker::Preference;
 use crate::pipeline;
@@ -180,7 +180,7 @@ impl Peer {
         if !self.block_map.all_begun() {
             return;
         }
-        let mut busy = std::mem::take(&mut self.blocks);
+        let mut busy = scratch::BLOCKS.take();
         busy.clear();
         busy.extend(
             self.block_map
@@ -199,7 +199,7 @@ impl Peer {
                 self.doubles.push(block);
             }
         }
-        self.blocks = busy;
+        scratch::BLOCKS.set(busy);
     }
     /// Asks for blocks that are spoken for, as many as fit the queue.
     fn send_requests(&mut self, id: ConnId, size: u32, stamped: bool) {
@@ -219,7 +219,7 @@ impl Peer {
                     extras.owes_since = now;
                 }
             }
-            let work = c.work(&self.profile.meter);
+            let work = c.work(&self.profile);
             work.active.push(block);
             let unchoke = work.unchokes_received;
             let (begin, length) = self.block_map.range(block);

@@ -1,9 +1,9 @@
 //! The uploading half: requests, turns, chokes.
 
-use super::Peer;
 use super::connection::{Conn, TOGETHER};
 use super::send_buffer::BlockRequest;
-use crate::choker::{Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
+use super::{Peer, scratch};
+use crate::choker::{self, Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
 use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
 use crate::{Action, ConnId, Message, UnchokeEnd, UploadLimit};
 use flashcrowd_base::Time;
@@ -48,7 +48,7 @@ impl Peer {
         if c.choke_sent && !fast {
             return;
         }
-        let work = c.work(&self.profile.meter);
+        let work = c.work(&self.profile);
         if stamp.is_none_or(|stamp| !rules.stamped || stamp == work.unchokes_sent) {
             work.queue.push_back(wanted);
             c.note_idle(now);
@@ -102,10 +102,12 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         c.note_idle(now);
         c.count_asked(&mut self.wants);
-        let work = c.work(&self.profile.meter);
+        let work = c.work(&self.profile);
         self.bytes_up += u64::from(length);
-        work.up_since_round += u64::from(length);
-        work.up_since_unchoke += u64::from(length);
+        if let Some(history) = &mut work.history {
+            history.up_since_round += u64::from(length);
+            history.up_since_unchoke += u64::from(length);
+        }
         work.record.bytes += u64::from(length);
         work.record.blocks += 1;
     }
@@ -233,16 +235,16 @@ impl Peer {
     pub(super) fn choke_round(&mut self, now: Time) {
         self.choker.round += 1;
         self.rechoke(now, true);
-        let choker = &self.profile.choker;
-        if (choker.leech, choker.seed) == (LeechChoker::Mainline, SeedChoker::Mainline) {
-            // They go by rates and turns, and not by what a round brought.
+        if !choker::looks_back(&self.profile.choker) {
             return;
         }
         for (_, c) in self.conns.iter_mut() {
             // Without work nothing came in or went out.
-            let Some(work) = &mut c.work else { continue };
-            work.down_round_before = std::mem::take(&mut c.down_since_round);
-            work.up_round_before = std::mem::take(&mut work.up_since_round);
+            let Some(history) = c.work.as_mut().and_then(|work| work.history.as_mut()) else {
+                continue;
+            };
+            history.down_round_before = std::mem::take(&mut c.down_since_round);
+            history.up_round_before = std::mem::take(&mut history.up_since_round);
         }
     }
     /// Decides anew about everybody: in a `round`, or because something changed between rounds.
@@ -264,8 +266,8 @@ impl Peer {
                 FreeSlot::Round | FreeSlot::Rechoke => number.is_multiple_of(every),
             };
         let rule = self.rule();
-        let mut candidates = std::mem::take(&mut self.choker_candidates);
-        let mut decisions = std::mem::take(&mut self.decisions);
+        let mut candidates = scratch::CANDIDATES.take();
+        let mut decisions = scratch::DECISIONS.take();
         match rule {
             Rule::MainlineLeech => self.collect_givers(now, &mut candidates),
             Rule::MainlineSeed => self.collect(now, true, &mut candidates),
@@ -326,8 +328,8 @@ impl Peer {
             self.apply(now, id, *decision);
         }
         self.choker.rotate_to(next);
-        self.choker_candidates = candidates;
-        self.decisions = decisions;
+        scratch::CANDIDATES.set(candidates);
+        scratch::DECISIONS.set(decisions);
     }
     /// The same as [`collect`](Peer::collect) for [`mainline_leech`], which is asked whenever
     /// interest changes and looks at little: each neighbour's line of the cache counts.
@@ -376,12 +378,14 @@ impl Peer {
                     candidate.upload_rate = work.up_meter.rate(now, &profile.meter);
                 }
                 candidate.unchoked_round = work.unchoked_round;
-                candidate.unchoked_at = work.unchoked_at;
-                candidate.optimistic_at = work.optimistic_at;
-                candidate.up_since_round = work.up_since_round;
-                candidate.down_round_before = work.down_round_before;
-                candidate.up_round_before = work.up_round_before;
-                candidate.up_since_unchoke = work.up_since_unchoke;
+            }
+            if let Some(history) = c.work.as_ref().and_then(|work| work.history.as_ref()) {
+                candidate.unchoked_at = history.unchoked_at;
+                candidate.optimistic_at = history.optimistic_at;
+                candidate.up_since_round = history.up_since_round;
+                candidate.down_round_before = history.down_round_before;
+                candidate.up_round_before = history.up_round_before;
+                candidate.up_since_unchoke = history.up_since_unchoke;
             }
             candidates.push(candidate);
         }
@@ -391,8 +395,11 @@ impl Peer {
         if decision != Decision::Leave {
             c.preferred = decision == Decision::Prefer;
             let optimistic = decision == Decision::Optimistic;
-            if optimistic && !c.optimistic {
-                c.work(&self.profile.meter).optimistic_at = Some(now);
+            if optimistic
+                && !c.optimistic
+                && let Some(history) = &mut c.work(&self.profile).history
+            {
+                history.optimistic_at = Some(now);
             }
             c.optimistic = optimistic;
         }
@@ -412,10 +419,11 @@ impl Peer {
         if !std::mem::replace(&mut c.choked, false) {
             return;
         }
-        let work = c.work(&self.profile.meter);
+        let work = c.work(&self.profile);
         work.unchoked_round = round;
-        work.unchoked_at = Some(now);
-        work.up_since_unchoke = 0;
+        if let Some(history) = &mut work.history {
+            (history.unchoked_at, history.up_since_unchoke) = (Some(now), 0);
+        }
         let waits = c.is_behind(behind);
         self.suggest(id, says_suggestions);
         if let Some(c) = self.conns.get_mut(id).filter(|_| !waits) {
@@ -430,7 +438,7 @@ impl Peer {
         if std::mem::replace(&mut c.choked, true) {
             return;
         }
-        c.work(&self.profile.meter).end = cause;
+        c.work(&self.profile).end = cause;
         if let Some(extras) = c.extras_mut() {
             extras.suggestions.forget();
         }
@@ -451,10 +459,10 @@ impl Peer {
                 c.count_asked(&mut self.wants);
             }
             let Some(c) = self.conns.get_mut(id) else { return };
-            let cause = c.work(&self.profile.meter).end;
+            let cause = c.work(&self.profile).end;
             self.actions.extend(ended(now, id, c, cause));
         } else {
-            let work = c.work(&self.profile.meter);
+            let work = c.work(&self.profile);
             work.unchokes_sent = work.unchokes_sent.wrapping_add(1);
             work.record = super::connection::Record::new(now);
             c.note_idle(now);

@@ -66,7 +66,8 @@ impl WriteBuffer {
             self.unpolled += bytes;
             out.push_back(channel.write(conn, bytes, completes));
         } else {
-            self.pending.get_or_insert_default().push_back((bytes, completes));
+            let first = || Box::new(Pending::with_capacity(2));
+            self.pending.get_or_insert_with(first).push_back((bytes, completes));
             self.drain(channel, conn, out);
         }
     }

@@ -249,8 +249,22 @@ impl<'p> Swarms<'p> {
         }
         let roles = swarms.rules.peers().iter().map(|peer| peer.role);
         swarms.peers = roles.map(Peer::planned).collect();
+        world.sockets.reserve(swarms.most_sockets());
         swarms.install_disks();
         swarms
+    }
+
+    /// How many sockets all peers have between them at most, if all are there at the same time, blocks
+    /// share a connection with messages, and nobody is connected twice.
+    fn most_sockets(&self) -> usize {
+        let mut crowds = vec![0u32; self.all.len()];
+        self.rules.peers().iter().for_each(|peer| crowds[peer.swarm as usize] += 1);
+        let most = |peer: u32| {
+            let rules = &self.profiles[self.population(peer)?.profile as usize].connections;
+            let others = crowds[self.rules.peer(peer).swarm as usize] - 1;
+            Some(rules.max_connections.min(others) as usize)
+        };
+        (0..self.peers.len() as u32).filter_map(most).sum()
     }
 
     fn schedule(&self, world: &mut World, at: Time, code: Code, index: u32) {

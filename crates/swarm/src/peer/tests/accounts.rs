@@ -61,8 +61,8 @@ fn bytes_count_for_their_round_and_as_those_of_the_round_before_for_one_more() {
     rig.say(conn, Message::Piece { piece, begin, length });
     let counted = |rig: &Rig| {
         let c = rig.peer.conns.get(conn).unwrap();
-        let work = c.work.as_ref().unwrap();
-        (c.down_since_round, work.down_round_before)
+        let history = c.work.as_ref().unwrap().history.as_ref().unwrap();
+        (c.down_since_round, history.down_round_before)
     };
     let bytes = u64::from(length);
     assert_eq!(counted(&rig), (bytes, 0));
@@ -80,7 +80,8 @@ fn bytes_that_went_out_count_likewise() {
     rig.say(conn, request(0, 0));
     let counted = |rig: &Rig| {
         let work = rig.peer.conns.get(conn).unwrap().work.as_ref().unwrap();
-        (work.up_since_round, work.up_round_before, work.up_since_unchoke)
+        let history = work.history.as_ref().unwrap();
+        (history.up_since_round, history.up_round_before, history.up_since_unchoke)
     };
     assert_eq!(counted(&rig), (1000, 0, 1000));
     rig.wait(Span::from_secs(10));
@@ -103,6 +104,24 @@ fn a_connection_is_idle_until_the_first_unchoke_in_either_direction() {
     rig.say(conns[0], Message::Unchoke);
     rig.say(conns[1], Message::Interested);
     assert!(works(&rig, conns[0]) && works(&rig, conns[1]));
+}
+
+#[test]
+fn who_chooses_by_turns_and_rates_keeps_no_history() {
+    for (leech, seed) in [
+        (LeechChoker::Mainline, SeedChoker::Mainline),
+        (LeechChoker::Modern, SeedChoker::Mainline),
+        (LeechChoker::Mainline, SeedChoker::Ns2),
+    ] {
+        let mut rig = ns2(Role::Seed, |profile| {
+            (profile.choker.leech, profile.choker.seed) = (leech, seed);
+        });
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        rig.say(conn, Message::Interested);
+        let work = rig.peer.conns.get(conn).unwrap().work.as_ref().unwrap();
+        let mainline = (leech, seed) == (LeechChoker::Mainline, SeedChoker::Mainline);
+        assert_eq!(work.history.is_none(), mainline, "{leech:?} {seed:?}");
+    }
 }
 
 #[test]
