@@ -122,7 +122,8 @@ impl Detail {
     }
 }
 
-/// The state of one direction of a link; what a plain link needs stands in its first two lines of the cache.
+/// The state of one direction of a link. A plain link needs only the fields up to `max_packets`: two lines of the
+/// cache, where the structure begins on one, as in `SharedLink`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Direction {

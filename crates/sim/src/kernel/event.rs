@@ -1,8 +1,9 @@
 /// An event: small, because millions of them are moved.
 ///
 /// One number, so that it is in a register: a structure that is written field by field and copied whole soon after waits
-/// for its stores. From the highest byte: kind, application, code, a byte for nothing, index. What happens at one
-/// instant happens in the order of these numbers, so by kind first.
+/// for its stores. From the highest byte: kind, application, code, an unused byte, and four of index; an unordered
+/// packet has its number in the three bytes after the kind. What happens at one instant happens in the order of these
+/// numbers, so by kind first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event(u64);
 

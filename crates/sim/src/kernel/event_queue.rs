@@ -28,9 +28,10 @@ pub struct EventQueue<T> {
     opened: u64,
     pending: usize,
     now: Time,
-    /// How far the lists of the next fine slots have been asked for, and the first slot not begun with.
-    asked: [u32; SLOTS_AHEAD as usize],
-    asked_until: u64,
+    /// Of each of the next fine slots, by its number modulo [`SLOTS_AHEAD`]: the event that was prefetched last.
+    prefetched: [u32; SLOTS_AHEAD as usize],
+    /// The first slot of which nothing has been prefetched.
+    prefetched_until: u64,
 }
 
 const FINE_BITS: u32 = 18;
@@ -52,7 +53,7 @@ const BATCH_SLOTS: u64 = 32;
 /// The lists of a coarse slot are walked side by side: an event names the next of its list, and a single list would be
 /// waited for event by event.
 const LANES: u64 = 8;
-/// `look_ahead` asks for one more event of each of so many slots behind the batch, where more events than this are
+/// `look_ahead` prefetches one more event of each of so many slots behind the batch, where more events than this are
 /// pending: fewer are in the processor's cache.
 const SLOTS_AHEAD: u64 = 64;
 const MANY: usize = 1 << 14;
@@ -151,8 +152,8 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             opened: OPEN_AHEAD,
             pending: 0,
             now: Time::START,
-            asked: [NOWHERE; SLOTS_AHEAD as usize],
-            asked_until: 0,
+            prefetched: [NOWHERE; SLOTS_AHEAD as usize],
+            prefetched_until: 0,
         }
     }
 
@@ -186,7 +187,8 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
         }
     }
 
-    /// Two numbers in registers, not an entry in memory, whose stores a copy of it would wait for.
+    /// Puts an event into the slot in progress, a fine list, a coarse list or the heap. Takes its time and the event apart,
+    /// in two registers: to copy an `Entry` that was just written means to wait for its stores.
     fn insert(&mut self, at: Time, event: T) {
         let entry = Entry { at, event };
         let nanos = at.nanos();
@@ -243,25 +245,25 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
             self.advance(BATCH);
         }
         if self.len() > MANY {
-            self.ask_ahead();
+            self.prefetch_slots();
         }
         self.current.iter().map(|entry| entry.event)
     }
 
-    /// Asks for one more event of each of the next slots. What is scheduled meanwhile stands before them, and is in the
+    /// Prefetches one more event of each of the next slots. What is scheduled meanwhile stands before them, and is in the
     /// processor's cache.
-    fn ask_ahead(&mut self) {
+    fn prefetch_slots(&mut self) {
         let until = self.slot + 1 + SLOTS_AHEAD;
         for slot in self.slot + 1..until {
-            let asked = &mut self.asked[(slot % SLOTS_AHEAD) as usize];
-            *asked = if slot < self.asked_until {
-                self.waiting.next(*asked)
+            let last = &mut self.prefetched[(slot % SLOTS_AHEAD) as usize];
+            *last = if slot < self.prefetched_until {
+                self.waiting.next(*last)
             } else {
                 self.fine.heads[FineLevel::place(slot)]
             };
-            self.waiting.prefetch(*asked);
+            self.waiting.prefetch(*last);
         }
-        self.asked_until = until;
+        self.prefetched_until = until;
     }
 
     /// Moves on to the next occupied fine slot, and to those after it until there are `batch`

@@ -13,8 +13,8 @@ use flashcrowd_link::Packet as _;
 pub(crate) struct InFlight {
     pub(super) fifos: Vec<Fifo>,
     pub(super) unordered: Slab<(Packet, Sacks)>,
-    /// How many of these there have been.
-    overtaking: u32,
+    /// Number of the next event of one of these: orders those that are due at one instant.
+    next_number: u32,
 }
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl InFlight {
         InFlight {
             fifos: (0..fifos).map(|_| Fifo::default()).collect(),
             unordered: Slab::default(),
-            overtaking: 0,
+            next_number: 0,
         }
     }
 
@@ -111,7 +111,7 @@ impl InFlight {
 
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
-        schedule_unordered(queue, &mut self.overtaking, packet.due(), slot);
+        schedule_unordered(queue, &mut self.next_number, packet.due(), slot);
     }
 
     /// Takes the unordered packet whose event this is, unless the event is stale.
@@ -154,7 +154,7 @@ impl InFlight {
         }
         for (slot, (stored, _)) in self.unordered.iter_mut() {
             if shift(stored) {
-                schedule_unordered(queue, &mut self.overtaking, stored.due(), slot);
+                schedule_unordered(queue, &mut self.next_number, stored.due(), slot);
             }
         }
     }

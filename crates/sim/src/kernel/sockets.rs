@@ -30,15 +30,16 @@ pub(crate) enum WaitFor {
 ///
 /// No bytes move: a stream is its length, and a message is known by the offset at which it ends.
 ///
-/// The fields stand in the order in which packets need them, the first 64 bytes for every packet,
-/// then the transport's own: with tens of thousands of sockets every line of the cache that is
-/// touched costs more than the work done on it.
+/// The first 64 bytes are for every packet; then comes the transport, inline and from a line of the cache
+/// on; then what counting, captures and limited reads need. With tens of thousands of sockets every line
+/// that is touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
+    /// Of no size: a caller prefetches lines by their number, without reading the structure.
     pub(super) lines: CacheLines,
     /// Delay to the other end where the route is a constant delay; [`ROUTED`] otherwise.
     delay: Span,
-    /// The FIFO of such a delay, else the route.
+    /// Number of the FIFO if the delay is constant; else number of the route.
     way: u32,
     pub(crate) owner: Owner,
     /// Offset at which the next message ends, so that most packets need not look for it.
@@ -294,9 +295,10 @@ impl<M> Sockets<M> {
         }
     }
 
-    /// Asks for memory for as many sockets, so that none is moved while they become more; what is not
-    /// used is not touched. Where there is not as much, they are moved.
+    /// Asks for memory for as many sockets, or the first 200 MB of them, so that none is moved while they
+    /// become more. What is not used is not touched; what cannot be had is asked for when it is needed.
     pub(crate) fn reserve(&mut self, sockets: usize) {
+        let sockets = sockets.min(1 << 18);
         if self.all.try_reserve(sockets).is_ok() {
             _ = self.timers.try_reserve(sockets);
         }

@@ -260,7 +260,7 @@ impl Conn {
     pub(super) fn extras_mut(&mut self) -> Option<&mut Extras> {
         if self.has_extras { self.kept_extras_mut() } else { None }
     }
-    /// A call, for the compiler would read the field in any case, and then choose.
+    /// Out of line: else the compiler reads `extras`, in the third line, before it looks at `has_extras`.
     #[cold]
     fn kept_extras(&self) -> Option<&Extras> {
         self.extras.as_deref()
@@ -552,6 +552,7 @@ pub(super) struct Conns {
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
+    /// Of no size: lines are prefetched by their number, without reading the connection.
     lines: CacheLines,
     conn: Option<Conn>,
 }

@@ -4,11 +4,11 @@ use super::scratch;
 use crate::{Action, ConnId};
 use std::collections::VecDeque;
 
-/// Actions that wait to be polled, and the connections whose send buffers are looked at before there
-/// are no more: what is said on one of them at an instant is written together, as libtorrent's `cork`
-/// has it.
+/// Actions that wait to be polled, and connections whose send buffers are written once no action is
+/// left, so that what is said on one of them at an instant goes out together (libtorrent's `cork`).
 ///
-/// Actions stand in a list that the peers of a thread share while they have none.
+/// A thread keeps one empty list for actions: an outbox takes it with its first action, and gives it back
+/// with its last; others allocate one meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     actions: VecDeque<Action>,

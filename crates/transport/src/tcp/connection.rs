@@ -51,9 +51,10 @@ impl Outgoing {
 
 /// One end of a TCP connection, both directions. See the [module](super) for how to drive it.
 ///
-/// What arriving data needs stands at the beginning, what it and acknowledgements need in the
-/// middle, what acknowledgements need behind that. With tens of thousands of connections every line
-/// of the cache that is touched costs more than the work done on it.
+/// Three lines of the cache are the receiver and the connection's own fields. From the fourth on comes
+/// the sender: its first line is read for every segment, the others only for acknowledgements with news
+/// and to send. Behind it stands what handshakes, resets and connections without timestamps need. With
+/// tens of thousands of connections every line that is touched costs more than the work done on it.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -682,8 +683,8 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// A simulator holds tens of thousands of them, and what it pays for is cache lines: three for
-    /// every segment and a fourth for the acknowledgement of it.
+    /// A simulator holds tens of thousands of them, and what it pays for is lines of the cache: three for the
+    /// receiver and the connection's own fields, a fourth for the first line of the sender.
     #[test]
     fn a_connection_is_small() {
         assert!(size_of::<Connection>() <= 688, "{}", size_of::<Connection>());

@@ -1,9 +1,16 @@
 //! Cache lines that a driver of thousands of connections prefetches.
 
 use super::Connection;
+use super::rtt::RoundTrip;
 use super::sender::Sender;
 use flashcrowd_base::prefetch;
 use std::mem::offset_of;
+
+/// What is fetched of the round trip is one line.
+const _: () = {
+    let begin = offset_of!(Connection, sender) + offset_of!(Sender, rtt);
+    assert!(begin.is_multiple_of(64) && RoundTrip::OF_TIMEOUT < 64);
+};
 
 impl Connection {
     /// How many cache lines any segment needs, from the beginning of a connection, and how many sending

@@ -10,6 +10,9 @@ use flashcrowd_base::{TagHere, Time};
 const UNSCALED_WINDOW: u64 = 65_535;
 
 /// The receiving half: what has arrived, what the application has read, how much more it takes.
+///
+/// The connection begins with it. The queue is boxed, as most connections see no disorder; the tag is that of
+/// an `Option<Connection>`, in a line that every segment needs (asserted in `connection.rs`).
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {

@@ -22,6 +22,9 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
+    /// Where the timeout stands: the last that arriving data needs.
+    pub(super) const OF_TIMEOUT: usize = std::mem::offset_of!(RoundTrip, rto);
+
     pub(super) fn new(config: &Config) -> RoundTrip {
         RoundTrip {
             smoothed: 0,

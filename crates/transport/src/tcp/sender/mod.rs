@@ -49,9 +49,9 @@ pub(super) struct Burst {
 
 /// The sending half: what is queued, what is in flight, and when it is retransmitted.
 ///
-/// The fields stand in the order in which segments need them. What a segment without news for this
-/// half looks at fills one line of a cache; what an acknowledgement or a new segment changes comes
-/// next; what only losses, reordering and super-segments need comes last.
+/// The fields stand in the order in which segments need them. What a segment looks at that acknowledges
+/// nothing new fills one line of the cache; what an acknowledgement or a new segment changes comes next.
+/// Last come the newest segment of RACK, and what deferral, reordering, marks and losses need.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Sender {
@@ -59,11 +59,12 @@ pub(super) struct Sender {
     snd_nxt: u64,
     /// End of what the application wrote.
     write_end: u64,
-    /// Right edge of the send window (SND.UNA + SND.WND), the sequence number of the segment that
-    /// updated it last (SND.WL1), and below the largest window ever advertised by the other end.
+    /// Right edge of the send window (SND.UNA + SND.WND).
     snd_wnd_end: u64,
+    /// Sequence number of the segment that updated it last (SND.WL1).
     snd_wl1: u64,
     timer_at: Time,
+    /// Largest window that the other end has advertised.
     largest_window: u32,
     mss: u16,
     /// The application has closed: a FIN follows `write_end`.
@@ -96,6 +97,12 @@ pub(super) struct Sender {
     /// RFC 8985, section 7.1: TLP.end_seq, SND.NXT after the probe, or [`NO_TLP`]; and TLP.is_retrans,
     /// whether the probe was a retransmission.
     tlp_end_seq: u64,
+    /// Duplicate acknowledgements of `snd_una` (without SACK).
+    duplicates: u32,
+    /// The largest congestion window so far, which the send buffer follows.
+    largest_cwnd: u32,
+
+    // From here on in one line what the acknowledgement of arriving data waits for.
     pub(super) rtt: RoundTrip,
     /// Doublings of the RTO; 31 and more count as 31.
     backoff: u8,
@@ -108,10 +115,6 @@ pub(super) struct Sender {
     /// Segments of the present TSO packet that are still to be sent, and of the buffer (skb) that it is cut from.
     tso_left: u8,
     skb_left: u8,
-    /// Duplicate acknowledgements of `snd_una` (without SACK).
-    duplicates: u32,
-    /// The largest congestion window so far, which the send buffer follows.
-    largest_cwnd: u32,
     controller: AnyController,
     /// Pacer and rate sampler; none where the controller needs neither.
     paced: Option<Box<Paced>>,
