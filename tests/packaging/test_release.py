@@ -1,5 +1,6 @@
 """What a tag releases."""
 
+import os
 import re
 import subprocess
 import sys
@@ -74,3 +75,16 @@ def test_only_a_trusted_publisher_sends_to_an_index() -> None:
     assert "id-token: write" in job
     assert "secrets." not in text
     assert "gh-action-pypi-publish" not in text.partition("\n  index:\n")[0]
+
+
+def test_a_wheel_is_trained_by_its_own_package(tmp_path: Path) -> None:
+    """Not by that of the checkout, which is not installed where a release is built."""
+    (tmp_path / "flashcrowd").symlink_to(ROOT / "python" / "flashcrowd")
+    names = "import runpy; names = runpy.run_path('benches/training.py')"
+    says = f"{names}; print(names['Study'].load.__code__.co_filename)"
+    done = subprocess.run(
+        [sys.executable, "-c", says], check=True, capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.startswith(str(tmp_path))
+    assert "PYTHONPATH=$(NOTED)/package" in (ROOT / "Makefile").read_text(encoding="utf-8")
