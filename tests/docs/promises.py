@@ -29,6 +29,9 @@ WORDS = 3
 _COLUMNS = ("exit status", "bound")
 """Columns whose rows promise something."""
 
+_CLAIMS = re.compile(r"^<!-- claims of .*?^<!-- end of claims -->$", re.DOTALL | re.MULTILINE)
+"""What papers say."""
+
 _FENCE = re.compile(r"```|~~~")
 _ITEM = re.compile(r"\s*(?:[-*]|[0-9]+\.) ")
 _LINK = re.compile(r"(?<=\])\([^)]*\)")
@@ -36,14 +39,14 @@ _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*]))\s+(?=[*_`\"(\[]*[A-Z0-9`~])")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a page, and the rows of its tables; no code, no headings.
+    """The sentences of a page, and the rows of its tables; no code, headings, claims of papers.
 
     Each row of a table with a column "exit status" or "bound" is about one.
     """
     paragraph: list[str] = []
     fenced = False
     table: str | None = None
-    for line in [*text.split("\n"), ""]:
+    for line in [*_CLAIMS.sub("", text).split("\n"), ""]:
         fence = _FENCE.match(line.lstrip())
         item = _ITEM.match(line)
         row = line.lstrip().startswith("|")

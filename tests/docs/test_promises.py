@@ -52,6 +52,9 @@ def test_a_part_of_a_sentence_names_it() -> None:
     assert not mistakes("p.md", "It is. It never\nends. It may.", {"It never ends": HERE})
     assert not mistakes("p.md", "# It never ends\n\n```\nnever\n```\n\n    never\n", {})
     assert not mistakes("p.md", "It never ends.", {"It never ends": OTHERS[0]})
+    claims = "<!-- claims of quick mode -->\n\n| It never ends. |\n\n<!-- end of claims -->\n"
+    assert not mistakes("p.md", claims, {})
+    assert mistakes("p.md", f"{claims}\nIt never ends.", {})
     assert list(sentences("One. Two (never).\n\n- three\n  four\n- *Five.* Six `7.5`.")) == [
         *("One.", "Two (never).", "three four", "*Five.*", "Six `7.5`."),
     ]
