@@ -24,6 +24,7 @@ FEWER = {
     "origin-crowd": "played on real sockets as well, in real time",
     "upload-control": "sixteen controllers, each three times on real programs",
     "real-crowd": "real programs in real time",
+    "seven-programs": "real programs in real time",
     "two-torrents": "real programs in real time",
     "block-a-second": "real programs in real time",
     "utp-then-tcp": "real programs in real time",
