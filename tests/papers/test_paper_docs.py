@@ -47,6 +47,22 @@ def test_of_several_numbers_those_are_named_that_are_not_met(evidence: Evidence)
     assert "| Three numbers. | 2+2 5 for 3 |\n" in text
 
 
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        ("1 as it is; 2 with", "1 as it is; 2 with"),
+        (f"1 as it is; {'2' * 100}; {'3' * 100}", f"1 as it is; {'2' * 100}; 1 more in the report"),
+        (f"{'1' * 150}; 2; 3", f"{'1' * 150}; 2 more in the report"),
+    ],
+)
+def test_a_cell_has_as_many_numbers_as_are_read_at_a_glance(
+    evidence: Evidence, measured: str, said: str
+) -> None:
+    claim = Claim("c", "3", "Numbers.", "level")
+    text = paper_docs.claims(evidence, [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))])
+    assert f"| Numbers. | {said} |\n" in text
+
+
 class Drawn(paper.Paper):
     @property
     def figures(self):

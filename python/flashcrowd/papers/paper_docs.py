@@ -167,11 +167,25 @@ def claims(evidence: Evidence, judged: Sequence[Judged], *, missed: bool = True)
     return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
 
 
+CELL = 140
+"""Characters of a cell that is read at a glance."""
+
+
 def _where_missed(measured: str) -> str:
     """Of a finding of several numbers those that were not met."""
     mark = f" ({Verdict.NOT_REPRODUCED.value})"
     missed = [part.replace(mark, "") for part in measured.split("; ") if mark in part]
-    return "; ".join(missed) or measured
+    return _fitting(missed or measured.split("; "))
+
+
+def _fitting(parts: list[str]) -> str:
+    """As many parts as a cell of a page takes, the first in any case, and how many are left."""
+    text = parts[0]
+    for kept in range(1, len(parts) + 1):
+        left = [f"{len(parts) - kept} more in the report"] if kept < len(parts) else []
+        longer = "; ".join([*parts[:kept], *left])
+        text = longer if kept == 1 or len(longer) <= CELL else text
+    return text
 
 
 def _of_runs(evidence: Evidence) -> str:
