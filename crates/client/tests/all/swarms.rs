@@ -74,6 +74,7 @@ fn a_crowd_completes_by_each_profile() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a limit on real sockets is by the clock on the wall")]
 fn an_upload_limit_holds_and_can_be_changed() {
     let tracker = Tracker::start();
     let shared = Shared::files(&[1_500_000], Some(tracker.url.clone()));
