@@ -433,11 +433,12 @@ impl Connection {
             && !self.receiver.is_finished()
     }
 
-    /// Whether a full segment waits to be sent, so that more data would change nothing. Asked after
+    /// Whether a full segment waits to be sent, and more data would change nothing. Asked after
     /// the last poll.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         self.sender.unsent() >= u64::from(self.mss)
+            && !(self.config.tso_defer && self.sender.fits_head_buffer())
     }
 
     /// Whether an acknowledgement is waiting to be polled.

@@ -264,6 +264,25 @@ fn gaps_are_reported_at_once() {
     assert_eq!(script.server.readable(), 9000);
 }
 
+/// A TSO packet that is deferred may leave once more data completes its buffer, so its sender is not blocked
+/// (`Pair::flush` tries a write wherever it says so).
+#[test]
+fn more_data_may_complete_a_deferred_packet() {
+    let delay = Span::from_millis(5);
+    for total in (20_001..90_000).step_by(1460).chain([54_021]) {
+        let lines = [Path::new(delay, 1), Path::new(delay, 2)];
+        let mut pair = Pair::new(&profiles::ns2_tcp(), &profiles::linux_6(), lines);
+        pair.establish();
+        let mut left = total;
+        while left > 0 || pair.end(1).unacknowledged() > 0 {
+            let now = pair.now;
+            left -= pair.end(1).write(now, left);
+            pair.flush(1);
+            assert!(pair.step(), "{left} of {total} are left");
+        }
+    }
+}
+
 /// An application that does not read closes the window; the sender probes with back-off, and
 /// the update that a read causes sets it going.
 #[test]

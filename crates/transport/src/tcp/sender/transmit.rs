@@ -243,6 +243,13 @@ impl Sender {
         u64::from(self.skb_left) * mss
     }
 
+    /// Whether all that is unsent is in that buffer: more data may complete it, which lets a TSO packet leave that is
+    /// deferred.
+    #[inline(never)]
+    pub(in crate::tcp) fn fits_head_buffer(&self) -> bool {
+        self.skb_left == 0 || self.unsent() <= u64::from(self.skb_left) * u64::from(self.mss)
+    }
+
     /// Linux: tcp_tso_should_defer, of a sender that has just sent something.
     fn tso_should_defer(&self, now: Time, head: u64, unsent: u64, limit: u64) -> bool {
         let mss = u64::from(self.mss);
