@@ -23,6 +23,11 @@ pub struct PipelineDepth {
     pub fill: u32,
 }
 
+/// Whether the rule looks at [`Pace::slow_start`].
+pub fn has_slow_start(rules: &Requests) -> bool {
+    matches!(rules.backlog, RequestPipeline::QueueTime { .. })
+}
+
 /// Applies the rule.
 pub fn depth(rules: &Requests, pace: Pace) -> PipelineDepth {
     let limit = rules.max_queue.max(1);

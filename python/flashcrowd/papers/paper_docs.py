@@ -180,12 +180,13 @@ def _where_missed(measured: str) -> str:
 
 def _fitting(parts: list[str]) -> str:
     """As many parts as a cell of a page takes, the first in any case, and how many are left."""
-    text = parts[0]
-    for kept in range(1, len(parts) + 1):
+
+    def cell(kept: int) -> str:
         left = [f"{len(parts) - kept} more in the report"] if kept < len(parts) else []
-        longer = "; ".join([*parts[:kept], *left])
-        text = longer if kept == 1 or len(longer) <= CELL else text
-    return text
+        return "; ".join([*parts[:kept], *left])
+
+    cells = map(cell, range(len(parts), 0, -1))
+    return next((one for one in cells if len(one) <= CELL), cell(1))
 
 
 def _of_runs(evidence: Evidence) -> str:

@@ -7,8 +7,8 @@ use super::write_buffer::{Channel, WriteBuffer};
 use crate::block_map::Block;
 use crate::choker;
 use crate::meter::Meter;
-use crate::pipeline::RequestSlowStart;
-use crate::profile::{MeterRules, Profile, Quota, RequestPipeline, Requests};
+use crate::pipeline::{self, RequestSlowStart};
+use crate::profile::{MeterRules, Profile, Quota, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::{CacheLines, Span, Time, prefetch};
 use std::collections::VecDeque;
@@ -117,18 +117,19 @@ pub(super) struct History {
 impl History {
     /// Nothing has happened since the connection was `opened`; none if the client looks at nothing of it.
     fn new(opened: Time, profile: &Profile) -> Option<Box<History>> {
-        let grows = matches!(profile.requests.backlog, RequestPipeline::QueueTime { .. });
-        (grows || choker::looks_back(&profile.choker)).then(|| {
-            Box::new(History {
-                up_since_unchoke: 0,
-                up_since_round: 0,
-                up_round_before: 0,
-                down_round_before: 0,
-                unchoked_at: None,
-                optimistic_at: None,
-                slow_start: RequestSlowStart::new(opened),
-            })
-        })
+        (pipeline::has_slow_start(&profile.requests) || choker::looks_back(&profile.choker)).then(
+            || {
+                Box::new(History {
+                    up_since_unchoke: 0,
+                    up_since_round: 0,
+                    up_round_before: 0,
+                    down_round_before: 0,
+                    unchoked_at: None,
+                    optimistic_at: None,
+                    slow_start: RequestSlowStart::new(opened),
+                })
+            },
+        )
     }
 }
 
@@ -288,8 +289,7 @@ impl Conn {
     }
     /// How the number of requests has grown, if it grows by the connection.
     pub(super) fn slow_start(&self, rules: &Requests) -> RequestSlowStart {
-        let grows = matches!(rules.backlog, RequestPipeline::QueueTime { .. });
-        let work = self.work.as_ref().filter(|_| grows);
+        let work = self.work.as_ref().filter(|_| pipeline::has_slow_start(rules));
         let history = work.and_then(|work| work.history.as_ref());
         history.map_or(RequestSlowStart::new(self.opened), |history| history.slow_start)
     }

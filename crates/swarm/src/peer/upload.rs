@@ -378,14 +378,14 @@ impl Peer {
                     candidate.upload_rate = work.up_meter.rate(now, &profile.meter);
                 }
                 candidate.unchoked_round = work.unchoked_round;
-            }
-            if let Some(history) = c.work.as_ref().and_then(|work| work.history.as_ref()) {
-                candidate.unchoked_at = history.unchoked_at;
-                candidate.optimistic_at = history.optimistic_at;
-                candidate.up_since_round = history.up_since_round;
-                candidate.down_round_before = history.down_round_before;
-                candidate.up_round_before = history.up_round_before;
-                candidate.up_since_unchoke = history.up_since_unchoke;
+                if let Some(history) = &work.history {
+                    candidate.unchoked_at = history.unchoked_at;
+                    candidate.optimistic_at = history.optimistic_at;
+                    candidate.up_since_round = history.up_since_round;
+                    candidate.down_round_before = history.down_round_before;
+                    candidate.up_round_before = history.up_round_before;
+                    candidate.up_since_unchoke = history.up_since_unchoke;
+                }
             }
             candidates.push(candidate);
         }
