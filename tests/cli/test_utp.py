@@ -535,7 +535,8 @@ def test_numbers_keep_their_width():
     ]
 
 
-def test_a_signal_before_there_is_a_connection_ends_it():
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_there_is_a_connection_ends_it(number: signal.Signals, status: int):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{mute.getsockname()[1]}"
@@ -543,9 +544,9 @@ def test_a_signal_before_there_is_a_connection_ends_it():
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as sender:
             assert mute.recv(2048)[:1] == b"\x41"  # a SYN
             time.sleep(0.2)
-            sender.send_signal(signal.SIGINT)
+            sender.send_signal(number)
             out, _ = sender.communicate(timeout=PATIENCE)
-        assert sender.returncode == 130
+        assert sender.returncode == status
         assert last(out)["event"] == "stopped"
 
 

@@ -81,6 +81,11 @@ def test_every_number_that_is_none_is_told_with_what_is_allowed(command: Any, ca
             said = refused(capsys, *words, *needed(one), names[0], "x1")
             assert (said["place"], said["value"]) == (names[0], '"x1"')
             assert "number" in said["allowed"]
+        if names and int in kinds and float not in kinds:
+            for text in ("1.5", "1e0", "0x1"):
+                said = refused(capsys, *words, *needed(one), names[0], text)
+                assert (said["place"], said["value"]) == (names[0], f'"{text}"')
+                assert "whole number" in said["allowed"]
 
 
 @pytest.mark.parametrize(

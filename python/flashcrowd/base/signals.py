@@ -50,6 +50,7 @@ def kept(numbers: Iterable[signal.Signals]) -> Iterator[None]:
 
 class _Asked:
     by: signal.Signals | None = None
+    last: int = signal.SIGINT
 
 
 def ask(number: int, frame: FrameType | None = None) -> None:
@@ -60,6 +61,7 @@ def ask(number: int, frame: FrameType | None = None) -> None:
             behind the scenes, and takes any exception of the import for "not there".
     """
     _Asked.by = signal.Signals(number)
+    came(number)
     raise KeyboardInterrupt
 
 
@@ -73,9 +75,19 @@ def heed() -> None:
         raise KeyboardInterrupt
 
 
+def came(number: int) -> None:
+    """Keeps which signal it was; for handlers that end what runs without an exception."""
+    _Asked.last = number
+
+
 def asked() -> signal.Signals | None:
     """By which signal, since `forget`."""
     return _Asked.by
+
+
+def stopped() -> int:
+    """The exit status of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + _Asked.last
 
 
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP")
@@ -115,4 +127,4 @@ def end_by(status: int) -> int:
 
 def forget() -> None:
     """What was asked of an earlier command in this process does not count."""
-    _Asked.by = None
+    _Asked.by, _Asked.last = None, signal.SIGINT

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
 
-from flashcrowd.base.signals import handled
+from flashcrowd.base.signals import came, handled
 
 SLICE = 0.05
 """Seconds between two looks at what goes on."""
@@ -63,6 +63,7 @@ def attend(
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal pressed, remind, drain
+        came(number)
         pressed += 1
         remind = time.monotonic() + PATIENCE if pressed == 1 else float("inf")
         drain = _Drain(moved) if moved is not None and pressed == 1 else None

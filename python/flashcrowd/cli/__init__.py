@@ -12,9 +12,9 @@ from cyclopts import App, CycloptsError
 from flashcrowd.base import systems, terminal
 from flashcrowd.base.errors import FAILED, MISSING, StudyError, Unusable, limit, refused
 from flashcrowd.base.extras import remedy
-from flashcrowd.base.signals import asked
+from flashcrowd.base.signals import asked, stopped
 from flashcrowd.cli import wrong_use
-from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
+from flashcrowd.cli.ending import forget, open_streams, terminable
 
 
 def _version() -> str:

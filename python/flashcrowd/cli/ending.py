@@ -30,11 +30,6 @@ def terminable() -> Iterator[None]:
         yield
 
 
-def stopped() -> int:
-    """The exit status of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM."""
-    return 128 + (signals.asked() or signal.SIGINT)
-
-
 def again() -> str:
     """The command that was given, for a person to give it again."""
     words = sys.argv[1:]

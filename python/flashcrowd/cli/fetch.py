@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from flashcrowd.cli.ending import again, kept, stopped
+from flashcrowd.base.signals import stopped
+from flashcrowd.cli.ending import again, kept
 from flashcrowd.cli.values import from_on
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def fetch(
     Several files come one after the other, and the end names those that failed.
 
     Exit status: 0 all files are there, 1 the server or the way to it failed, 2 the address, the
-    target or this machine does not allow it, 130 after Ctrl-C. Of several failures, 1 counts first.
+    target or this machine does not allow it, 130 after Ctrl-C, 143 after SIGTERM. Of several
+    failures, 1 counts first.
     """
     from flashcrowd.download import FetchError, Unusable, several
     from flashcrowd.download import fetch as fetch_file

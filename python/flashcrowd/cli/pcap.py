@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from flashcrowd import pcap as captures
 from flashcrowd.cli.output import takes_files
+from flashcrowd.cli.values import wholes
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.errors import understood
@@ -25,10 +26,11 @@ def pcap(
     ] = [],  # noqa: B006
     point: Annotated[
         list[int],
-        Parameter(negative=(), help="Number of a point. May be repeated."),
+        Parameter(negative=(), converter=wholes, help="Number of a point. May be repeated."),
     ] = [],  # noqa: B006
     run: Annotated[
-        list[int], Parameter(negative=(), help="Number of a run. May be repeated.")
+        list[int],
+        Parameter(negative=(), converter=wholes, help="Number of a run. May be repeated."),
     ] = [],  # noqa: B006
 ) -> int:
     """Write what hosts saw on the wire as files for Wireshark: one pcapng a host and run.

@@ -16,9 +16,10 @@ from cyclopts import Parameter
 from flashcrowd import _core
 from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.base.errors import FAILED, Unusable, did_you_mean
+from flashcrowd.base.signals import stopped
 from flashcrowd.base.stopping import attend
 from flashcrowd.base.units import Rate, UnitError
-from flashcrowd.cli.ending import kept, stopped
+from flashcrowd.cli.ending import kept
 from flashcrowd.cli.values import from_on
 
 EVERY_S = 10.0
@@ -61,7 +62,7 @@ def peer(
     again. Ctrl-C leaves the swarm in good order, the second one at once; what came is kept.
 
     Exit status: 0 everything is there; 1 a file cannot be read or written; 2 wrong use; 130 after
-    Ctrl-C, if something is missing.
+    Ctrl-C and 143 after SIGTERM, if something is missing.
     """
     with ExitStack() as stack:
         lines = stack.enter_context(_written(log)) if log is not None else None

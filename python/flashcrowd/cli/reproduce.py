@@ -11,8 +11,9 @@ from rich.text import Text
 
 from flashcrowd.base import terminal
 from flashcrowd.base.errors import one_of
+from flashcrowd.base.signals import stopped
 from flashcrowd.cli import failed
-from flashcrowd.cli.ending import again, stopped
+from flashcrowd.cli.ending import again
 from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.cli.values import from_on

@@ -14,8 +14,9 @@ from flashcrowd.base import reasons
 from flashcrowd.base.amounts import counted
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.base.extras import remedy, required
+from flashcrowd.base.signals import stopped
 from flashcrowd.cli import failed
-from flashcrowd.cli.ending import again, stopped
+from flashcrowd.cli.ending import again
 from flashcrowd.cli.options import (
     ENGINE_NAMES,
     Across,

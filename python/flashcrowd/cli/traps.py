@@ -14,8 +14,9 @@ from rich.text import Text
 
 from flashcrowd.base import systems, terminal
 from flashcrowd.base.amounts import counted
+from flashcrowd.base.signals import stopped
 from flashcrowd.cli import failed
-from flashcrowd.cli.ending import again, stopped
+from flashcrowd.cli.ending import again
 from flashcrowd.cli.options import Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.cli.values import whole

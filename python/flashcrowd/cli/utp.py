@@ -12,7 +12,7 @@ from flashcrowd import _core
 from flashcrowd.base.endpoint import PORT, Endpoint, written
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.stopping import attend
-from flashcrowd.cli.values import assignments
+from flashcrowd.cli.values import assignments, from_on
 from flashcrowd.utp.config import configuration
 from flashcrowd.utp.sending import Sending
 from flashcrowd.utp.serving import Serving
@@ -70,20 +70,10 @@ def serve(
     bind: Annotated[
         str | None, Parameter(help="The address to listen at; all addresses if not given.")
     ] = None,
-    port: Annotated[
-        int,
-        Parameter(
-            help="The UDP and TCP port; 0 takes a free one.",
-            validator=validators.Number(gte=0, lte=65535),
-        ),
-    ] = PORT,
+    port: Annotated[int, from_on(0, "The UDP and TCP port; 0 takes a free one.", 65535)] = PORT,
     once: Annotated[bool, Parameter(negative=(), help="End after one measurement.")] = False,
     most_senders: Annotated[
-        int,
-        Parameter(
-            help="Streams at once; one more is refused with a message.",
-            validator=validators.Number(gte=1, lte=10000),
-        ),
+        int, from_on(1, "Streams at once; one more is refused with a message.", 10000)
     ] = 16,
     tcp: Annotated[bool, Parameter(help="Serve TCP as well, at the same port.")] = True,
     profile: Profile = "libutp",
@@ -138,12 +128,7 @@ def send(
         bool, Parameter(negative=(), help="Both ends send, over a stream each.")
     ] = False,
     parallel: Annotated[
-        int,
-        Parameter(
-            name=["--parallel", "-P"],
-            help="Streams at once, each a connection.",
-            validator=validators.Number(gte=1, lte=128),
-        ),
+        int, from_on(1, "Streams at once, each a connection.", 128, names=["--parallel", "-P"])
     ] = 1,
     bitrate: Annotated[
         str | None,
@@ -184,7 +169,8 @@ def send(
     second Ctrl-C ends it at once. Either way, and if the connection breaks off, the totals say what
     had arrived.
 
-    Exit status: 0 everything arrived as it was sent; 1 it did not; 2 wrong use; 130 ended at once.
+    Exit status: 0 everything arrived as it was sent; 1 it did not; 2 wrong use; 130 ended
+    at once by Ctrl-C, 143 by SIGTERM.
     """
     voice = Voice(json, json_stream)
     order = TransferRequest.of(

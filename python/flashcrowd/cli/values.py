@@ -21,9 +21,17 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
-def from_on(least: int, help: str | None = None, most: int | None = None) -> Parameter:
+def wholes(kind: Any, tokens: Sequence[Token]) -> list[int]:
+    """As `whole`, of an option that may be repeated."""
+    return [whole(kind, [token]) for token in tokens]
+
+
+def from_on(
+    least: int, help: str | None = None, most: int | None = None, names: Sequence[str] = ()
+) -> Parameter:
     """An option that is a whole number, `least` or more, and not above `most`."""
-    return Parameter(help=help, validator=validators.Number(gte=least, lte=most), converter=whole)
+    bounds = validators.Number(gte=least, lte=most)
+    return Parameter(name=names or None, help=help, validator=bounds, converter=whole)
 
 
 def often(kind: Any, tokens: Sequence[Token]) -> int | str:

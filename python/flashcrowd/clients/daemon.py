@@ -20,8 +20,6 @@ ASK_S = 1.0
 """How often a program is asked for its counters."""
 LISTEN_S = 10.0
 """A program that answers, but does not listen for peers after so long, never will."""
-TOLD_S = 20.0
-"""A program that counts every piece has run its hook after this, or never will."""
 
 
 def first_line(name: str, command: Sequence[str], path: str) -> Found | None:
@@ -163,8 +161,8 @@ class Daemon(Client):
             self._all_there_at = None
         elif self._all_there_at is None:
             self._all_there_at = now
-        elif now - self._all_there_at > TOLD_S:
-            raise self.failure(f"it has every piece, and did not say so within {TOLD_S:g} s")
+        elif now - self._all_there_at > HUNG_S:
+            raise self.failure(f"it has every piece, and did not say so within {HUNG_S:g} s")
 
     def _see_hook(self) -> None:
         if self.completed_at is None and not self.job.seed:

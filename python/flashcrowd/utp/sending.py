@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.signals import stopped
 from flashcrowd.base.stopping import attend
 from flashcrowd.utp import lines
 from flashcrowd.utp.reports import Direction, Report, Total
@@ -53,7 +54,7 @@ class Sending:
         try:
             self.reports = _loads(self.task.result())
         except InterruptedError:
-            self.error, self.status = "stopped before there was a connection", 130
+            self.error, self.status = "stopped before there was a connection", stopped()
             self.voice.say("Stopped before there was a connection.", **self._event("stopped"))
             return
         except OSError as error:
@@ -172,7 +173,7 @@ class Sending:
             self._interval(time.monotonic(), for_people=False)
         self.totals = totals(self.reports, self.marks)
         good = all(one["error"] is None and one["verified"] for one in self.reports)
-        self.status = 130 if self.stopped > 1 else 0 if good else 1
+        self.status = stopped() if self.stopped > 1 else 0 if good else 1
         for report in self.reports:
             self.voice.say("", event="finished", **report)
         text = summary(self.reports, self.totals)
@@ -187,7 +188,7 @@ class Sending:
     def _fail(self, remote: str, error: OSError) -> None:
         """Nothing was measured."""
         if self.stopped > 1:
-            self.error, self.status = "stopped at once; nothing was verified", 130
+            self.error, self.status = "stopped at once; nothing was verified", stopped()
             self.voice.say("Stopped at once; nothing was verified.", **self._event("stopped"))
             return
         self.error, self.status = _why(error, self.transport), 1
