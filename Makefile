@@ -36,6 +36,9 @@ unexport PYTHONDONTWRITEBYTECODE
 CORES   := $(or $(shell "$(PYTHON)" -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null),1)
 WORKERS := $(shell echo $$((3 * $(CORES))))
 
+# Folders of tests are in memory where it has 4 GB for them; those of failed tests stay.
+IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 == "tmpfs" && $$4 > 4000000 { print "PYTEST_DEBUG_TEMPROOT=/dev/shm" }')
+
 # What is held against the clock comes before everything else on the machine.
 CLOCKED := clocked or kernel
 # In front of a command that takes only the time that nothing else wants.
@@ -98,7 +101,7 @@ test-python: build ## pytest: what is held against the clock (the kernel's TCP, 
 
 .PHONY: test-unclocked
 test-unclocked: build
-	$(BIN)/pytest -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal
+	$(IN_MEMORY) $(BIN)/pytest $(if $(IN_MEMORY),-o tmp_path_retention_policy=failed) -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal
 
 test-clocked: build
 	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses $$((2 * $(CORES))) --dist worksteal \

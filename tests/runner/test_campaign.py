@@ -17,7 +17,8 @@ from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, campaign
 
 from flashcrowd.base import signals
-from flashcrowd.cli.ending import stopped, terminable
+from flashcrowd.base.signals import stopped
+from flashcrowd.cli.ending import terminable
 from flashcrowd.engines import EngineFault
 from flashcrowd.store import ResultsDiffer, ResultsError
 from flashcrowd.store import open as open_results

@@ -4,7 +4,7 @@ A page has places between comments, and each is replaced:
 
 <!-- claims of the whole campaign -->    how many claims met which verdict, and those that are not
 <!-- claims of quick mode -->            reproduced (quick mode lists these only if the whole
-                                         campaign was not run); each with date, build and runs
+                                         campaign does not); each with date, build and runs
 <!-- item NAME -->                       the tables of a figure or table, of the whole campaign
 <!-- item NAME by programs -->           the same, simulated and with real programs in one table,
                                          and how far they are apart; of either campaign
@@ -29,8 +29,7 @@ from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report import wording
 from flashcrowd.store import atomic
 
-#: The text of a page on a campaign that was not run.
-NOT_RUN = "Not run."
+_BROKEN = f"{Verdict.NOT_REPRODUCED.value}: the paper says"
 
 MODES = {False: "the whole campaign", True: "quick mode"}
 
@@ -82,7 +81,7 @@ def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judge
     """The text of a page with the places for this campaign filled."""
     items = {item.id for item in paper.items if evidence.has(item.studies)}
     place = {match["mode"]: match["text"].strip() for match in _PLACE.finditer(text)}
-    missed = not evidence.quick or place.get(MODES[False]) == NOT_RUN
+    missed = not evidence.quick or _BROKEN not in place.get(MODES[False], "")
 
     def filled(match: re.Match[str]) -> str:
         if match["mode"] == MODES[evidence.quick]:
@@ -163,7 +162,7 @@ def claims(evidence: Evidence, judged: Sequence[Judged], *, missed: bool = True)
     if missed:
         broken = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
         rows = [[one.claim.says, _where_missed(one.finding.measured)] for one in broken]
-        tables.append(Table(["not reproduced: the paper says", "measured"], rows, ""))
+        tables.append(Table([_BROKEN, "measured"], rows, ""))
     return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
 
 
