@@ -60,13 +60,6 @@ def gaps_around(evidence: Evidence, given: Given) -> Finding:
     return _near(study, measure, given, 50.0, 50.0 - given["bound"])
 
 
-def near(evidence: Evidence, given: Given) -> Finding:
-    """At every point `measure` is no further than `tolerance` from `value`."""
-    study = evidence[given["study"]]
-    measure = MEASURES[given["measure"]](study)
-    return _near(study, measure, given, given["value"], given["tolerance"])
-
-
 def rises(evidence: Evidence, given: Given) -> Finding:
     """`measure` is larger at each point of `where` than at its partner at `against`."""
     study = evidence[given["study"]]
@@ -263,7 +256,6 @@ def _rtt(study: StudyEvidence, point: Point) -> str:
 JUDGES: dict[str, Judge] = {
     "level": level,
     "gaps-around": gaps_around,
-    "near": near,
     "curves-alike": curves_alike,
     "ramp-up-costs-more": ramp_up_costs_more,
     "rises": rises,
