@@ -45,7 +45,7 @@ CLOCKED := clocked or kernel
 YIELDING := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel ns2 packetdrill lint lint-rust lint-python msrv deny format bench instructions \
+.PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel reality ns2 packetdrill lint lint-rust lint-python msrv deny format bench instructions \
 	tables questions needs validation docs wheel sdist test-wheel test-lowest libutp lock clean
 
 help: ## List the tasks
@@ -109,6 +109,9 @@ test-clocked: build
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
+
+reality: build ## Studies on simulated and real programs; distances go to benches/reality.csv (needs root, hours)
+	$(BIN)/python -P -m benches.reality $(STUDIES)
 
 ns2: build ## The model's ns2-tcp beside ns-2 itself, printed in five minutes (needs ns)
 	$(BIN)/pytest -q tests/ns2
