@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from benches.validation import papers
 from benches.validation.points import Change, Model, Point, Validation
 
 _HEAD = """\
@@ -31,6 +32,13 @@ def page(data: Validation) -> str:
         rows = [_row(data, it) for it in model.points]
         parts.append(_table(_COLUMNS, rows))
         parts.append(f"Details: [{model.details.partition('#')[0]}]({model.details}).\n")
+    parts.append("## Papers\n")
+    parts.append(
+        "Claims of papers, and what simulations made of them. A claim is by construction if its "
+        "setting was read off it.\n"
+    )
+    head = ["paper", "campaign", "claims", *papers.VERDICTS]
+    parts.append(_table(head, [it.cells for it in papers.counts()]))
     parts.append("## Tables of pages\n")
     parts.append("Pages have more simulated tables. This is the state of their numbers.")
     parts.append("*Written* is when a command last wrote the table, if one does.\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benches.validation import papers
 from benches.validation.__main__ import PAGE, README, readme
 from benches.validation.page import page, summary
 from benches.validation.points import POINTS, Change, Point, Simulated, Validation, made, read
@@ -13,6 +14,14 @@ from pydantic import ValidationError
 
 def test_the_page_is_what_make_validation_writes() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(read())
+
+
+def test_each_paper_has_the_counts_of_its_page() -> None:
+    found = list(papers.counts())
+    assert [it.paper for it in found] == papers.names()
+    for it in found:
+        assert sum(it.of.values()) == it.claims
+        assert set(it.of) <= {*papers.VERDICTS, "not run"}
 
 
 def test_the_table_of_readme_is_what_make_validation_writes() -> None:
