@@ -12,6 +12,7 @@ from itertools import islice
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.late import Tally
 
 from flashcrowd.cli import ALLOCATIONS
 from flashcrowd.engines.simulation import Simulator
@@ -74,3 +75,23 @@ def _begins_first(item: pytest.Item) -> bool:
 
 def _is_long(item: pytest.Item) -> bool:
     return item.get_closest_marker("long") is not None
+
+
+TALLY = Tally()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Counts what a late machine left out; the process that prints hears of all workers."""
+    TALLY.count(report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says so once."""
+    if line := TALLY.line():
+        terminalreporter.write_line(line, red=True, bold=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails where nothing could be judged."""
+    if TALLY.nothing_judged and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

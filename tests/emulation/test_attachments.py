@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from tests.emulation.carried import carried
+from tests.late import late
 
 from flashcrowd.base.cores import cores
 from flashcrowd.emulation.joined import LABS
@@ -29,7 +30,7 @@ def test_the_network_is_the_same_by_veth(study: Path) -> None:
         tries.append(in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth"))
     found = tries[-1]["probes"]
     if failures(found) and all(it["late"] for it in tries):
-        pytest.skip(f"this machine was late {SELF_TESTS} times")
+        late(f"{SELF_TESTS} times")
     assert found
     assert failures(found) == []
     tables = carried(study, attachment="veth")
@@ -48,7 +49,7 @@ def on_time(tables: Mapping[str, Any]) -> None:
     """How fast a transfer was on a machine that was late says nothing of the network."""
     (run,) = tables["run"]
     if run["outcome"] == "invalid":
-        pytest.skip(f"this machine was late: {run['reason']}")
+        late(run["reason"])
 
 
 def steered_wakes() -> int:

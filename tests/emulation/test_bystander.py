@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.clients.testbed import needs
+from tests.late import late
 
 import flashcrowd
 from flashcrowd.store import open as open_results
@@ -36,7 +37,7 @@ def test_with_autolimit_beside_qbittorrent_a_bystander_waits_less(tmp_path: Path
     limits = [row["limit_bps"] for row in asked if row["run"] == 1 and row["limit_bps"]]
     assert limits[0] < max(limits), "it searches upwards from a few kB/s"
     if any(run["outcome"] == "invalid" for run in runs):
-        pytest.skip(f"this machine was late: {[run['reason'] for run in runs]}")
+        late(f"{[run['reason'] for run in runs]}")
     cut = dataclasses.replace(usual, document=document)
     free, controlled = (of[0] for of in observed_run.read(cut, results).values())
     most = usual.most.bps

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from rich.table import Table
+from tests.late import late
 
 import flashcrowd
 
@@ -175,7 +176,7 @@ def test_the_model_does_what_the_kernel_does(
     _, (rate, delay) = tries[-1]
     if not agrees and all(theirs.kept_rate < LEAST_KEPT for theirs, _ in tries):
         most = max(theirs.kept_rate for theirs, _ in tries)
-        pytest.skip(f"the router kept {most:.1%} of its rate at best: the machine is too busy")
+        late(f"the router kept {most:.1%} of its rate at best")
     assert abs(rate) <= GOODPUT_TOLERANCE, f"goodput differs by {rate:+.1%}"
     if (controller, flows) != NOT_JUDGED:
         assert abs(delay) <= DELAY_TOLERANCE, f"queueing delay differs by {delay:+.1%}"
