@@ -63,6 +63,39 @@ def test_what_is_no_announce_is_refused(tracker: Tracker):
     assert tracker.counts() == (0, 0)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"port": "x"},
+        {"port": 0},
+        {"port": 65536},
+        {"port": -1},
+        {"numwant": "many"},
+        {"numwant": ""},
+        {"numwant": -2},
+        {"numwant": 1 << 70},
+    ],
+)
+def test_who_is_refused_gets_no_number(
+    tracker: Tracker, query: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[int] = []
+
+    class Register:
+        def counts(self) -> tuple[int, int]:
+            return 0, 0
+
+        def announce(self, now_s: float, peer: int, **more: Any) -> list[int]:
+            asked.append(peer)
+            return []
+
+    monkeypatch.setattr(tracker, "_register", Register())
+    assert list(fetch(tracker.url, **query)) == [b"failure reason"]
+    assert b"peers" in fetch(tracker.url, port=6882, numwant=-1)
+    assert b"peers" in fetch(tracker.url, port=6883)
+    assert asked == [0, 1]
+
+
 def test_opentracker_knows_the_torrent_when_it_is_made(tmp_path: Path):
     testbed.needs_opentracker()
     (place,) = testbed.loopback(1)

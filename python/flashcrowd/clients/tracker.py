@@ -17,6 +17,8 @@ from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.plan.types import Tracker as TrackerTable
 
 Address = tuple[str, int]
+_MOST_WANTED = (1 << 31) - 1
+"""A larger `numwant` is none. Some clients say -1 for as many as the tracker likes."""
 
 
 class Tracker:
@@ -64,8 +66,12 @@ class Tracker:
         return self._register.counts()
 
     def announce(self, peer: Address, query: Mapping[str, str]) -> list[Address]:
-        """A peer announces itself with the parameters of its query."""
-        wanted = query.get("numwant")
+        """A peer announces itself with the parameters of its query.
+
+        Raises:
+            ValueError: it asks for what is no number of peers.
+        """
+        wanted = _number(query["numwant"], -1, _MOST_WANTED) if "numwant" in query else None
         with self._lock:
             self.announces += 1
             number = self._numbers.setdefault(peer, len(self._addresses))
@@ -76,7 +82,7 @@ class Tracker:
                 number,
                 stopped=query.get("event") == "stopped",
                 seed=query.get("left") == "0",
-                wanted=None if wanted is None else int(wanted),
+                wanted=wanted,
             )
             return [self._addresses[other] for other in others]
 
@@ -130,7 +136,7 @@ def _handler(
             if query.get("info_hash", "").encode("latin-1") != info_hash:
                 return bencode.encode({"failure reason": "unknown torrent"}), 200
             try:
-                peer = (self.client_address[0], int(query["port"]))
+                peer = (self.client_address[0], _number(query["port"], 1, 65535))
                 peers = tracker.announce(peer, query)
             except (KeyError, ValueError):
                 return bencode.encode({"failure reason": "no number where one is due"}), 200
@@ -147,6 +153,12 @@ def _handler(
             pass
 
     return Handler
+
+
+def _number(text: str, least: int, most: int) -> int:
+    if not least <= (number := int(text)) <= most:
+        raise ValueError(f"{number} is not from {least} to {most}")
+    return number
 
 
 def _compact(peer: Address) -> bytes:
