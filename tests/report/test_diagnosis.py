@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from flashcrowd.report import diagnosis, points, waits
-from flashcrowd.report.diagnosis import sentences
 from flashcrowd.scenario.queue import DISCIPLINES
 
 UPLOAD = "workloads.swarm.populations.seed.upload"
@@ -56,31 +55,36 @@ def swarm(upload: str) -> dict[str, Any]:
     return {"workloads": {"swarm": {"populations": {"seed": {"upload": upload}}}}}
 
 
-def test_a_used_up_limit_is_named_with_its_value_and_its_share() -> None:
+def facts(results: Known, point: points.Point | None = None) -> dict[str, str]:
+    """What held runs up, with its value as text."""
+    return {fact.what: fact.shown for fact in diagnosis.facts(results, point)}
+
+
+def test_a_used_up_limit_is_named_with_its_share() -> None:
     rows = [population(0, "seed", limited_share=0.97, idle_share=0.01)]
-    (text,) = sentences(known(swarm("100 kB/s"), populations=rows))
-    assert text == (
-        "The upload limit of seed (100 kB/s) was used up 97 % of the time in which a peer still "
-        "downloaded."
-    )
+    known_ones = facts(known(swarm("100 kB/s"), populations=rows))
+    assert known_ones == {"Seed: upload limit used up": "97 %"}
 
 
 def test_who_must_not_upload_is_not_said_to_have_nothing_to_upload() -> None:
     rows = [population(0, "seed", idle_share=1.0)]
-    assert sentences(known(swarm("0 B/s"), populations=rows)) == [
-        "Seed was not allowed to upload (0 B/s)."
-    ]
+    made = known(swarm("0 B/s"), populations=rows)
+    assert facts(made) == {"Seed: not allowed to upload": "100 %"}
 
 
 def test_a_swept_limit_is_that_of_the_point_and_a_changed_one_is_left_out() -> None:
-    rows = [population(number, "seed", limited_share=0.5) for number in (0, 1)]
-    runs = [run(0, **{UPLOAD: "1 kB/s"}), run(1, point=1, **{UPLOAD: "2 kB/s"})]
-    results = known(swarm("9 kB/s"), populations=rows, runs=runs)
-    second = points.read(results.tables["runs"]).points[1]
-    assert "of seed (2 kB/s) was" in sentences(results, second)[0]
-    assert "of seed was" in sentences(results)[0]
-    changed = swarm("9 kB/s") | {"timeline": {"more": {"change": UPLOAD, "to": "1 MB/s"}}}
-    assert "of seed was" in sentences(known(changed, populations=rows[:1]))[0]
+    rows = [population(number, "seed", idle_share=0.5) for number in (0, 1)]
+    runs = [run(0, **{UPLOAD: "1 kB/s"}), run(1, point=1, **{UPLOAD: "0 B/s"})]
+    results = known(swarm("0 B/s"), populations=rows, runs=runs)
+    first, second = points.read(results.tables["runs"]).points
+    idle, forbidden = {"Seed: nothing to upload": "50 %"}, {"Seed: not allowed to upload": "100 %"}
+    assert (facts(results, first), facts(results, second), facts(results)) == (
+        idle,
+        forbidden,
+        idle,
+    )
+    changed = swarm("0 B/s") | {"timeline": {"more": {"change": UPLOAD, "to": "1 MB/s"}}}
+    assert facts(known(changed, populations=rows[:1])) == idle
 
 
 def test_shares_are_weighted_with_their_times_and_the_greatest_comes_first() -> None:
@@ -88,9 +92,9 @@ def test_shares_are_weighted_with_their_times_and_the_greatest_comes_first() -> 
         population(0, "leecher", choked_share=0.5, alone_share=0.01, unchoked_share=0.49),
         population(1, "leecher", choked_share=0.1, uninterested_share=0.9, downloading_s=300.0),
     ]
-    assert sentences(known(populations=rows)) == [
-        "90 % of their time, homes had neighbours, and none of them had a piece to ask for.",
-        "20 % of their time, homes waited for a slot: all who had what they lacked choked them.",
+    assert list(facts(known(populations=rows)).items()) == [
+        ("Homes: neighbours had nothing to ask for", "90 %"),
+        ("Homes: waited for a slot", "20 %"),
     ]
 
 
@@ -101,38 +105,43 @@ def test_an_idle_seed_and_what_the_swarm_saved() -> None:
             0, "leecher", uploaded_bytes=75, downloaded_bytes=100, wasted_bytes=5, timeouts=3
         ),
     ]
-    assert sentences(known(populations=rows)) == [
-        "Seed had nothing to upload 45 % of the time that leechers waited: no request was there, "
-        "and nothing was on its way.",
-        "Leechers uploaded 75 % of all that was uploaded, seeds 25 %.",
-        "5 % of what was downloaded was there already, or given up.",
-        "Connections ran into 1.5 retransmission timeouts per peer.",
-    ]
+    assert facts(known(populations=rows)) == {
+        "Seed: nothing to upload": "45 %",
+        "Share of the upload that leechers sent": "75 %",
+        "Downloaded twice, or given up": "5 %",
+        "Retransmission timeouts per peer": "1.5",
+    }
 
 
 @pytest.mark.parametrize(
-    ("links", "expected"),
+    ("links", "line", "expected"),
     [
         (
             [link("homes-1 up", 0.98, 0.8), link("homes-2 up", 0.92, 1.2), link("neck", 0.5)],
-            "The uplink of each of homes was full: it carried 95 % of what it could, and packets "
-            "waited 1.0 s for it on average.",
+            "uplink of each of homes",
+            {
+                "Busiest line: used": "95 %",
+                "Packets waited for the uplink of each of homes": "1.0 s",
+            },
         ),
         (
             [link("homes-1 up", 0.1), link("neck", 0.6, 0.0023), link("wire", None, None)],
-            "No line was full all the time. The busiest, the link neck, carried 60 % of what it "
-            "could, and packets waited 2.3 ms for it on average.",
+            "link neck",
+            {"Busiest line: used": "60 %"},
         ),
     ],
 )
-def test_the_busiest_line_is_named(links: list[dict[str, Any]], expected: str) -> None:
-    study = {"network": {"groups": {"homes": {"hosts": 2}}}}
-    assert sentences(known(study, links=links)) == [expected]
+def test_the_busiest_line_is_named(
+    links: list[dict[str, Any]], line: str, expected: dict[str, str]
+) -> None:
+    made = known({"network": {"groups": {"homes": {"hosts": 2}}}}, links=links)
+    assert facts(made) == expected
+    assert diagnosis.facts(made)[0].detail == line
 
 
 def test_runs_that_did_not_end_are_said_first() -> None:
     runs = [run(0), run(1, outcome="stalled", reason="no seed left")]
-    assert sentences(known(runs=runs)) == ["1 run of 2 got stuck: no seed left."]
+    assert facts(known(runs=runs)) == {"runs that got stuck": "1 of 2"}
 
 
 def _of_two_points() -> Known:

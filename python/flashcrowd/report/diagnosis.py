@@ -1,4 +1,4 @@
-"""Why it took so long: what held a run up, in words and as a table, with shares of time.
+"""Why it took so long: what held a run up, as a table, with shares of time.
 
 Reads the tables `populations`, `origins`, `links` and `runs` and the resolved study. Shares are
 means over the runs, each peer of a population counting for as long as it was there.
@@ -6,7 +6,6 @@ means over the runs, each peer of a population counting for as long as it was th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,13 +18,10 @@ from flashcrowd.report import source
 from flashcrowd.report.points import RUN_COLUMNS, Point
 from flashcrowd.report.source import Source
 from flashcrowd.report.waits import BLOATED_S, milliseconds, per_cent, rows_of, table_of, waits
-from flashcrowd.report.wording import count, number, sentence
+from flashcrowd.report.wording import number, sentence
 
 TELLING = 0.02
 """Smaller shares of a time explain nothing."""
-BUSY = 0.9
-"""A link that carries at least this part of what it could holds others up."""
-
 MOST_COLUMNS = 6
 """More points than these are not shown side by side: only those that tell most."""
 
@@ -38,7 +34,6 @@ class Fact:
         what: what it is, as the heading of a row; that of other points is the same.
         value: how much, to compare points by: a share of 1, a count, or seconds.
         shown: the value as text.
-        says: the same as a sentence; empty where another one has said it.
         detail: what it is about, below the value.
         share: whether the value is a share: shares differ by their difference, others by a factor.
     """
@@ -46,40 +41,27 @@ class Fact:
     what: str
     value: float
     shown: str
-    says: str
     detail: str = ""
     share: bool = False
 
 
 _WAITS = {
-    "choked_share": "waited for a slot: all who had what they lacked choked them",
-    "uninterested_share": "had neighbours, and none of them had a piece to ask for",
-    "alone_share": "had no neighbour yet",
-}
-
-_WAITING = {
     "choked_share": "waited for a slot",
     "uninterested_share": "neighbours had nothing to ask for",
     "alone_share": "had no neighbour yet",
 }
-"""The same as headings of rows."""
 
-_NOTHING = re.compile(r" \(0 ")
-"""An upload limit in brackets that lets nothing through."""
+_NOTHING = "0 "
+"""The begin of an upload limit that lets nothing through."""
 
 
-def sentences(results: Source, point: Point | None = None) -> list[str]:
+def facts(results: Source, point: Point | None = None) -> list[Fact]:
     """What held the runs of a point up, or those of all points, the most telling first.
 
     Args:
         results: tables and study.
         point: whose runs; all without one.
     """
-    return [fact.says for fact in facts(results, point) if fact.says]
-
-
-def facts(results: Source, point: Point | None = None) -> list[Fact]:
-    """The same with their numbers."""
     runs = None if point is None else [run.run for run in point.runs]
     return [
         *_outcomes(rows_of(results, "runs", runs)),
@@ -132,14 +114,10 @@ _ENDS = (
 def _outcomes(rows: pa.Table | None) -> Iterator[Fact]:
     if rows is None:
         return
-    outcomes, reasons = source.strings(rows, "outcome"), source.strings(rows, "reason")
+    outcomes = source.strings(rows, "outcome")
     for outcome, words in _ENDS:
-        chosen = outcomes == outcome
-        if chosen.any():
-            many = int(chosen.sum())
-            of = f"{count(many, 'run')} of {rows.num_rows}"
-            says = f"{of} {words}: {reasons[chosen][0]}."
-            yield Fact(f"runs that {words}", many, f"{many} of {rows.num_rows}", says)
+        if many := int((outcomes == outcome).sum()):
+            yield Fact(f"runs that {words}", many, f"{many} of {rows.num_rows}")
 
 
 def _swarms(results: Source, runs: list[int] | None) -> Iterator[Fact]:
@@ -151,8 +129,7 @@ def _swarms(results: Source, runs: list[int] | None) -> Iterator[Fact]:
         prefix = f"{name}: " if len(names) > 1 else ""
         of_swarm = source.where(rows, "swarm", name)
         for fact in _swarm(results, runs, name, of_swarm):
-            says = prefix + fact.says if prefix else sentence(fact.says)
-            yield replace(fact, what=sentence(prefix + fact.what), says=says)
+            yield replace(fact, what=sentence(prefix + fact.what))
 
 
 def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) -> Iterator[Fact]:
@@ -161,31 +138,24 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
     found: list[Fact] = []
     for name, role in dict.fromkeys(zip(populations, roles, strict=True)):
         own = rows.filter(pa.array((populations == name) & (roles == role), type=pa.bool_()))
-        limit = _limit(results, runs, swarm, str(name))
         limited = _share(own, "limited_share", "needed_s")
         if limited >= TELLING:
-            text = f"the upload limit of {name}{limit} was used up {per_cent(limited)} of the time"
-            says = f"{text} in which a peer still downloaded."
-            found.append(_of_time(f"{name}: upload limit used up", limited, says))
+            found.append(_of_time(f"{name}: upload limit used up", limited))
         idle = _share(own, "idle_share", "needed_s")
-        if _NOTHING.match(limit):
-            says = f"{name} was not allowed to upload{limit}."
-            found.append(_of_time(f"{name}: not allowed to upload", 1.0, says))
+        if _limit(results, runs, swarm, str(name)).startswith(_NOTHING):
+            found.append(_of_time(f"{name}: not allowed to upload", 1.0))
         elif idle >= TELLING:
-            text = f"{name} had nothing to upload {per_cent(idle)} of the time that leechers waited"
-            says = f"{text}: no request was there, and nothing was on its way."
-            found.append(_of_time(f"{name}: nothing to upload", idle, says))
+            found.append(_of_time(f"{name}: nothing to upload", idle))
         for column, what in _WAITS.items():
             share = _share(own, column, "downloading_s")
             if share >= TELLING:
-                says = f"{per_cent(share)} of their time, {name} {what}."
-                found.append(_of_time(f"{name}: {_WAITING[column]}", share, says))
+                found.append(_of_time(f"{name}: {what}", share))
     yield from sorted(found, key=lambda fact: -fact.value)
     yield from _bytes(rows, roles)
 
 
-def _of_time(what: str, share: float, says: str) -> Fact:
-    return Fact(what, share, per_cent(share), says, share=True)
+def _of_time(what: str, share: float) -> Fact:
+    return Fact(what, share, per_cent(share), share=True)
 
 
 def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
@@ -193,21 +163,15 @@ def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
     up, down = source.numbers(rows, "uploaded_bytes"), source.numbers(rows, "downloaded_bytes")
     if up.sum() > 0:
         saved = up[roles == "leecher"].sum() / up.sum()
-        says = (
-            f"leechers uploaded {per_cent(saved)} of all that was uploaded, "
-            f"seeds {per_cent(1 - saved)}."
-        )
-        yield _of_time("share of the upload that leechers sent", float(saved), says)
+        yield _of_time("share of the upload that leechers sent", float(saved))
     wasted = source.numbers(rows, "wasted_bytes").sum() / max(down.sum(), 1.0)
     if wasted >= TELLING:
-        says = f"{per_cent(wasted)} of what was downloaded was there already, or given up."
-        yield _of_time("downloaded twice, or given up", float(wasted), says)
+        yield _of_time("downloaded twice, or given up", float(wasted))
     peers = source.numbers(rows, "peers").sum()
     timeouts = source.numbers(rows, "timeouts").sum() / max(peers, 1.0)
     if timeouts >= 1:
         shown = number(timeouts, 1)
-        says = f"connections ran into {shown} retransmission timeouts per peer."
-        yield Fact("retransmission timeouts per peer", float(timeouts), shown, says)
+        yield Fact("retransmission timeouts per peer", float(timeouts), shown)
 
 
 def _share(rows: pa.Table, column: str, of: str) -> float:
@@ -218,23 +182,23 @@ def _share(rows: pa.Table, column: str, of: str) -> float:
 
 
 def _limit(results: Source, runs: list[int] | None, swarm: str, population: str) -> str:
-    """The upload limit in brackets, where all of these runs have the same all the time."""
+    """The upload limit, where all of these runs have the same all the time."""
     path = f"workloads.{swarm}.populations.{population}.upload"
     if any(change.get("change") == path for change in table_of(results.study, "timeline").values()):
         return ""
     rows = rows_of(results, "runs", runs)
     if rows is not None and path in rows.column_names and path not in RUN_COLUMNS:
         values = set(rows.column(path).to_pylist())
-        return f" ({values.pop()})" if len(values) == 1 else ""
+        return str(values.pop()) if len(values) == 1 else ""
     place: Any = results.study
     for key in ("workloads", swarm, "populations", population):
         place = table_of(place, key)
     upload = place.get("upload")
-    return f" ({upload})" if isinstance(upload, str) and upload != "unlimited" else ""
+    return upload if isinstance(upload, str) else ""
 
 
 def _disks(results: Source, runs: list[int] | None) -> Iterator[Fact]:
-    """How busy the disk of each content server was, and what it read for what was sent."""
+    """How busy the disk of each content server was."""
     rows = rows_of(results, "origins", runs)
     if rows is None:
         return
@@ -244,14 +208,7 @@ def _disks(results: Source, runs: list[int] | None) -> Iterator[Fact]:
         if seconds <= 0:
             continue
         busy = float(source.numbers(own, "disk_busy_s").sum()) / seconds
-        read, sent = (
-            number(float(source.numbers(own, column).sum()) / 1e6 / seconds, 1)
-            for column in ("read_bytes", "sent_bytes")
-        )
-        did = f"it read {read} MB/s for {sent} MB/s that the server sent."
-        often = "all the time ({})" if busy >= BUSY else "{} of the time"
-        says = f"The disk of {name} was busy {often.format(per_cent(busy))}: {did}"
-        yield _of_time(f"Disk of {name}: busy", busy, says)
+        yield _of_time(f"Disk of {name}: busy", busy)
 
 
 def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
@@ -260,15 +217,8 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[Fact]:
     if not found:
         return
     busiest = max(found, key=lambda each: each.used)
-    kind, used, wait_s = busiest.kind, busiest.used, busiest.wait_s
-    wait = f"packets waited {milliseconds(wait_s)} for it on average"
-    carried = f"carried {per_cent(used)} of what it could, and {wait}."
-    says = f"No line was full all the time. The busiest, {kind}, {carried}"
-    if used >= BUSY:
-        says = f"{sentence(kind)} was full: it {carried}"
-    line = kind.removeprefix("the ")
-    yield Fact("Busiest line: used", used, per_cent(used), says, line, share=True)
+    line = busiest.kind.removeprefix("the ")
+    yield Fact("Busiest line: used", busiest.used, per_cent(busiest.used), line, share=True)
     for it in found:
         if it.wait_s >= BLOATED_S / 10:
-            name = f"Packets waited for {it.kind}"
-            yield Fact(name, it.wait_s, milliseconds(it.wait_s), "")
+            yield Fact(f"Packets waited for {it.kind}", it.wait_s, milliseconds(it.wait_s))
