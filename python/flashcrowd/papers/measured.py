@@ -103,7 +103,7 @@ class Measured:
             found,
             lambda one: COMPARISONS[given["is"]](one, given["bound"]),
             furthest(given["is"]),
-            _changed(of, given, relative=relative),
+            as_change(of, given.get("called"), relative=relative),
         )
 
     def change(self, evidence: Evidence, given: Given) -> Finding:
@@ -118,7 +118,7 @@ class Measured:
             self.changes(evidence, given, relative=relative),
             lambda one: COMPARISONS[given["is"]](one, given["bound"]),
             furthest(given["is"]),
-            _changed(of, given, relative=relative),
+            as_change(of, given.get("called"), relative=relative),
             some=bool(given.get("any")),
         )
 
@@ -260,14 +260,16 @@ class Measured:
         return f"{_capital(given['says'])}: {'; '.join(numbers)}." if numbers else ""
 
 
-def _changed(of: Measure, given: Given, *, relative: bool) -> Callable[[Estimate], str]:
+def as_change(
+    of: Measure, called: str | None = None, *, relative: bool = False
+) -> Callable[[Estimate], str]:
     """A change in words: of what, in per cent or in its unit."""
 
     def words(one: Estimate) -> str:
         number = (
             wording.per_cent(one) if relative else wording.with_interval(one, of.unit, sign=True)
         )
-        return f"{given.get('called', of.name)} {number}"
+        return f"{called or of.name} {number}"
 
     return words
 

@@ -9,7 +9,7 @@ from flashcrowd.papers import cases, effects, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
-from flashcrowd.papers.measured import minus
+from flashcrowd.papers.measured import as_change, minus
 from flashcrowd.papers.rao2010 import iplane, quantities
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
@@ -69,7 +69,7 @@ def rises(evidence: Evidence, given: Given) -> Finding:
         cases.changes(study, measure, where, against, relative=False),
         lambda found: verdict.more_than(found, 0.0),
         lambda found: -found.mean,
-        _difference(measure),
+        as_change(measure),
     )
 
 
@@ -98,7 +98,7 @@ def gaps_ordered(evidence: Evidence, given: Given) -> Finding:
         found,
         lambda one: verdict.more_than(one, 0.0),
         lambda one: -one.mean,
-        lambda one: f"{_difference(measure)(one)} over the next higher limit,",
+        lambda one: f"{as_change(measure)(one)} over the next higher limit,",
     )
 
 
@@ -243,10 +243,6 @@ def _near(
         lambda found: abs(found.mean - value),
         lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
     )
-
-
-def _difference(measure: Measure) -> Callable[[Estimate], str]:
-    return lambda found: f"{measure.name} {wording.with_interval(found, measure.unit, sign=True)}"
 
 
 def _rtt(study: StudyEvidence, point: Point) -> str:

@@ -9,6 +9,7 @@ from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, Given, StudyEvidence
+from flashcrowd.papers.measured import as_change
 from flashcrowd.papers.testa2011 import quantities, queues, service, waits
 from flashcrowd.papers.testa2011.settings import data, words
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -128,7 +129,7 @@ def change(evidence: Evidence, given: Given) -> Finding:
             found.append(Case(words(study, point), estimate))
     if relative:
         return _concluded(evidence, found, given, wording.per_cent)
-    shown = _difference(measure)
+    shown = as_change(measure)
     return _concluded(evidence, found, given, shown)
 
 
@@ -211,10 +212,6 @@ def _shown(name: str, measure: Measure) -> Callable[[Estimate], str]:
     if name in _RELATIVE:
         return wording.per_cent
     return lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}"
-
-
-def _difference(measure: Measure) -> Callable[[Estimate], str]:
-    return lambda found: f"{measure.name} {wording.with_interval(found, measure.unit, sign=True)}"
 
 
 JUDGES: dict[str, Judge] = {
