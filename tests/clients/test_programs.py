@@ -80,7 +80,7 @@ def test_every_program_tells_which_pieces_it_has(tmp_path: Path):
             testbed.until(swarm, lambda: bool(swarm.outcome))
             assert 4 <= swarm.now < 20
             union = 0
-            for peer in swarm.leechers:
+            for peer in testbed.leechers(swarm):
                 assert peer.client is not None
                 has = peer.client.has()
                 assert has is not None, peer.client.program
@@ -362,7 +362,7 @@ def test_an_idle_client_has_less_memory_than_one_is_reckoned_with(name: str, tmp
         swarm = Swarm(plan_of(name, name), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
-            most = max(own_bytes(pid) for pid in swarm.pids)
+            most = max(own_bytes(pid) for pid in testbed.pids(swarm))
             assert 500_000 < most < PROGRAMS[name].each_bytes
         finally:
             swarm.close()

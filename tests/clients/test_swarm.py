@@ -253,7 +253,7 @@ seed = {{"name": "seed", "role": "seed", "program": "aria2"}}
 plan = testbed.plan(seed, late, tracker={{"program": {TRACKER!r}}})
 swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}))
 swarm.prepare()
-print(*swarm.pids, flush=True)
+print(*testbed.pids(swarm), flush=True)
 time.sleep(600)
 """
     root = Path(__file__).parents[2]

@@ -18,6 +18,7 @@ import pytest
 from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.clients import PROGRAMS, HostSandbox, Swarm, kernel, opentracker, tables
 from flashcrowd.clients.host_sandbox import entered
+from flashcrowd.clients.peer import Peer
 from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
 
@@ -146,9 +147,20 @@ def bridged(count: int) -> Iterator[list[HostSandbox]]:
             namespace.close()
 
 
+def leechers(swarm: Swarm) -> list[Peer]:
+    """Every leecher of a swarm, planned ones and replacements."""
+    return [peer for peer in swarm.peers if peer.is_leecher]
+
+
 def completed(swarm: Swarm) -> int:
     """How many leechers have the file."""
-    return sum(peer.completed is not None for peer in swarm.leechers)
+    return sum(peer.completed is not None for peer in leechers(swarm))
+
+
+def pids(swarm: Swarm) -> list[int]:
+    """The processes that play: the tracker if it is one, and clients."""
+    players = [swarm.tracker, *(peer.client for peer in swarm.peers if not peer.closed)]
+    return [it.pid for it in players if it is not None and it.pid is not None]
 
 
 def go_on(swarm: Swarm, seconds: float) -> None:

@@ -74,7 +74,6 @@ class Swarm:
         seed: int,
         places: Sequence[HostSandbox],
         folder: Path,
-        tracker_place: HostSandbox | None = None,
         own: Container[int] | None = None,
         rules: _core.SwarmRules | None = None,
         parsed: _core.Plan | None = None,
@@ -87,7 +86,6 @@ class Swarm:
             seed: seed of the run.
             places: the plan's hosts, in its order.
             folder: an empty folder for everything that programs write.
-            tracker_place: where the tracker runs that has no host in the plan.
             own: the hosts that are played here, where others are played elsewhere: their peers
                 never come here, and whether the swarm stalls is seen from where all is known.
             rules: those of all swarms of the run; made here where there is no other.
@@ -95,19 +93,18 @@ class Swarm:
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
-                place.
+                host.
         """
         self.plan, self.seed = plan, seed
         self.spec = parts.workload(plan, workload, SwarmWorkload)
         self._places, self._folder = places, folder
         self.port, self._tracker_port = PORT + workload, TRACKER_PORT + workload
         host = self.spec["tracker"]["host"]
-        place = tracker_place if host is None else places[host]
-        if place is None:
-            raise ValueError(f"swarm {self.spec['name']}: the tracker has no host, and no place")
-        self._tracker_place = place
+        if host is None:
+            raise ValueError(f"swarm {self.spec['name']}: the tracker has no host")
+        self._tracker_place = places[host]
         self._own = own
-        self._has_tracker = own is None or host is None or host in own
+        self._has_tracker = own is None or host in own
         self._workload = workload
         self._parsed = parsed or _core.Plan(json.dumps(plan))
         self.rules = rules or _core.SwarmRules(self._parsed, seed)
@@ -209,20 +206,9 @@ class Swarm:
         """Seconds since the start."""
         return time.monotonic() - self._start
 
-    @property
-    def pids(self) -> list[int]:
-        """The processes that play: the tracker if it is one, and clients."""
-        players = [self.tracker, *(peer.client for peer in self.peers if not peer.closed)]
-        return [it.pid for it in players if it is not None and it.pid is not None]
-
     def seconds(self, at: float) -> float:
         """An instant of `time.monotonic` as seconds since the start."""
         return at - self._start
-
-    @property
-    def leechers(self) -> list[Peer]:
-        """Every leecher that is played here, planned ones and replacements."""
-        return [peer for peer in self.peers if peer.is_leecher and self._plays(peer)]
 
     def part_of(self) -> str:
         """How far it is, as far as it is played here, for `_core.SwarmWatch`."""

@@ -162,11 +162,6 @@ class Paper:
         """Whether quick mode leaves a study out."""
         return bool(self._about(study).get("quick", {}).get("skip", False))
 
-    @property
-    def survivors(self) -> Mapping[str, str]:
-        """Claims that may be reproduced in every null world of the quick campaign, by id: why."""
-        return self.about.get("null_world", {})
-
     def says_of_quick(self, real: str = "") -> str:
         """How quick mode cuts the studies down, in words; those that `real` plays, if given."""
         return str((self.about[real] if real else self.about)["quick"]["says"])

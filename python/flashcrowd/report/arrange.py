@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from flashcrowd.report.points import Axis, Point, Points
 
-#: More lines than this in one panel cannot be told apart.
-MOST_LINES = 10
-
 #: Panels that one figure of means may have.
 _MOST_APART = 4
 
