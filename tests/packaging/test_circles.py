@@ -120,6 +120,18 @@ def test_the_map_of_the_house_has_these_rows() -> None:
     assert listed == {it.parent.name for it in CRATES.glob("*/Cargo.toml")}
 
 
+def test_the_map_of_the_house_has_the_folders_of_python_by_floors() -> None:
+    root = CRATES.parent
+    linted = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    layers = linted["importlinter"]["contracts"][0]["layers"]
+    floor = {name: -above for above, row in enumerate(layers) for name in row.split(" | ")}
+    _, _, text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("by floors:")
+    listed = re.findall(r"^      (\w+)/  ", text.partition("\n\n")[0], re.M)
+    assert listed == sorted(listed, key=floor.__getitem__)
+    folders = {it.parent.name for it in root.glob("python/flashcrowd/*/__init__.py")}
+    assert set(listed) == folders & set(floor)
+
+
 @pytest.mark.parametrize("row", range(len(ROWS)))
 def test_no_arrow_between_crates_runs_back_up(row: int) -> None:
     before = set().union(*ROWS[:row])
