@@ -3,16 +3,44 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates of the engines, each list with the variable that has its identity; what they need is found
-/// from their manifests. A change of one engine leaves the results of the other as they are. Of the
-/// emulation, `live`, `client` and the content server are programs that it measures; the latter is the loopback's, too.
-const ENGINES: [(&[&str], &str); 3] = [
-    (&["flashcrowd-sim"], "FLASHCROWD_ENGINE"),
-    (
-        &["flashcrowd-emulation", "flashcrowd-live", "flashcrowd-client", "flashcrowd-server"],
-        "FLASHCROWD_EMULATION",
-    ),
-    (&["flashcrowd-server"], "FLASHCROWD_SERVER"),
+/// An engine, and what decides its results. A change of one engine leaves the results of the others as they are.
+struct Engine {
+    /// The variable that has its identity.
+    variable: &'static str,
+    /// Its crates; what they need is found from their manifests.
+    crates: &'static [&'static str],
+    /// Modules of this crate: what its Python programs call to have something decided.
+    modules: &'static [&'static str],
+}
+
+/// Of the emulation, `live`, `client` and the content server are programs that it measures, and `workload` has its
+/// rules; the content server is the loopback's, too, whose rules are those of the simulation.
+const ENGINES: [Engine; 3] = [
+    Engine { variable: "FLASHCROWD_ENGINE", crates: &["flashcrowd-sim"], modules: &[] },
+    Engine {
+        variable: "FLASHCROWD_EMULATION",
+        crates: &[
+            "flashcrowd-emulation",
+            "flashcrowd-workload",
+            "flashcrowd-live",
+            "flashcrowd-client",
+            "flashcrowd-server",
+        ],
+        modules: &[
+            "content_server",
+            "division",
+            "emulation",
+            "rules",
+            "torrent_client",
+            "upload",
+            "utp",
+        ],
+    },
+    Engine {
+        variable: "FLASHCROWD_SERVER",
+        crates: &["flashcrowd-server"],
+        modules: &["content_server", "rules"],
+    },
 ];
 
 fn main() {
@@ -21,8 +49,10 @@ fn main() {
 
     let root = crates.parent().expect("the workspace has a root");
     let target = std::env::var("TARGET").expect("cargo sets it");
-    for (crates, variable) in ENGINES {
-        let identity = flashcrowd_identity::identity(root, crates, &target)
+    let own = std::env::var("CARGO_PKG_NAME").expect("cargo sets it");
+    for Engine { variable, crates, modules } in ENGINES {
+        let modules: Vec<(&str, &str)> = modules.iter().map(|name| (own.as_str(), *name)).collect();
+        let identity = flashcrowd_identity::identity(root, crates, &modules, &target)
             .unwrap_or_else(|error| panic!("the identity of {crates:?}: {error}"));
         println!("cargo:rustc-env={variable}={identity}");
     }

@@ -41,21 +41,33 @@ impl std::error::Error for Error {}
 ///
 /// `workspace` is the folder with `Cargo.lock` and `crates/`, where a crate named `flashcrowd-x`
 /// lies in `crates/x`. `engines` are names of crates, such as `flashcrowd-sim`; what they need is
-/// found from their manifests. `target` is the target triple.
+/// found from their manifests. `modules` count without what they need: pairs of a crate's name and the name
+/// of a module in it, for the little of a large crate that decides results. `target` is the target triple.
 ///
 /// # Errors
 ///
 /// A manifest, the lock file or a source cannot be read.
-pub fn identity(workspace: &Path, engines: &[&str], target: &str) -> Result<String, Error> {
+pub fn identity(
+    workspace: &Path,
+    engines: &[&str],
+    modules: &[(&str, &str)],
+    target: &str,
+) -> Result<String, Error> {
     let needed = dependencies::of(workspace, engines)?;
+    let folder = |name| workspace.join("crates").join(dependencies::folder(name));
     let mut digest = fnv::Fnv::default();
-    for name in &needed.members {
-        let folder = workspace.join("crates").join(dependencies::folder(name));
+    let mut eat = |name: &str, sources: Vec<(String, String)>| {
         digest.eat(name.as_bytes());
-        for (path, tokens) in sources::of(&folder)? {
+        for (path, tokens) in sources {
             digest.eat(path.as_bytes());
             digest.eat(tokens.as_bytes());
         }
+    };
+    for name in &needed.members {
+        eat(name, sources::of(&folder(name))?);
+    }
+    for (name, module) in modules {
+        eat(name, sources::of_module(&folder(name), module)?);
     }
     for library in &needed.libraries {
         digest.eat(library.as_bytes());

@@ -26,6 +26,13 @@ pub(crate) fn of(folder: &Path) -> Result<Vec<(String, String)>, Error> {
     Ok(files)
 }
 
+/// The same of one module of the crate and those below it.
+pub(crate) fn of_module(folder: &Path, name: &str) -> Result<Vec<(String, String)>, Error> {
+    let mut files = Vec::new();
+    ModuleFile::of(folder, &folder.join("src"), name).collect(&mut files)?;
+    Ok(files)
+}
+
 /// A file of a crate, and where the files of its modules lie.
 struct ModuleFile<'a> {
     folder: &'a Path,
@@ -33,7 +40,15 @@ struct ModuleFile<'a> {
     children: PathBuf,
 }
 
-impl ModuleFile<'_> {
+impl<'a> ModuleFile<'a> {
+    /// The file of a module whose file lies in `above`.
+    fn of(folder: &'a Path, above: &Path, name: &str) -> ModuleFile<'a> {
+        let flat = above.join(format!("{name}.rs"));
+        let children = above.join(name);
+        let file = if flat.exists() { flat } else { children.join("mod.rs") };
+        ModuleFile { folder, file, children }
+    }
+
     fn collect(&self, files: &mut Vec<(String, String)>) -> Result<(), Error> {
         let text = fs::read_to_string(&self.file).map_err(|error| Error::new(&self.file, error))?;
         let mut parsed: File =
@@ -65,10 +80,7 @@ impl ModuleFile<'_> {
                     format!("module {name}: #[path] is not followed"),
                 ));
             }
-            let flat = folder.join(format!("{name}.rs"));
-            let file = if flat.exists() { flat } else { folder.join(&name).join("mod.rs") };
-            ModuleFile { folder: self.folder, file, children: folder.join(&name) }
-                .collect(files)?;
+            ModuleFile::of(self.folder, folder, &name).collect(files)?;
         }
         Ok(())
     }

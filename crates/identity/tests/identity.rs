@@ -92,7 +92,7 @@ impl Workspace {
     }
 
     fn identity(&self) -> String {
-        identity(self.0.path(), &["flashcrowd-sim"], "here").expect("the workspace is whole")
+        identity(self.0.path(), &["flashcrowd-sim"], &[], "here").expect("the workspace is whole")
     }
 
     /// Whether the identity is another after a change of one file.
@@ -161,9 +161,32 @@ fn a_new_crate_counts_from_its_first_day() {
 }
 
 #[test]
+fn a_module_counts_without_the_rest_of_its_crate() {
+    let workspace = Workspace::new();
+    workspace.write("crates/glue/src/rules/mod.rs", "mod calls;\n");
+    workspace.write("crates/glue/src/rules/calls.rs", "const CALLS: u32 = 1;\n");
+    workspace.write("crates/glue/src/lone.rs", "const LONE: u32 = 1;\n");
+    workspace.write("crates/glue/src/other.rs", "const OTHER: u32 = 1;\n");
+    let of = || {
+        let modules = ["rules", "lone"].map(|name| ("flashcrowd-glue", name));
+        identity(workspace.0.path(), &["flashcrowd-sim"], &modules, "here").expect("whole")
+    };
+    let before = of();
+    assert_ne!(before, workspace.identity());
+    workspace.write("crates/glue/src/other.rs", "const OTHER: u32 = 2;\n");
+    assert_eq!(before, of());
+    workspace.write("crates/glue/src/rules/calls.rs", "const CALLS: u32 = 2;\n");
+    let calls = of();
+    assert_ne!(before, calls);
+    workspace.write("crates/glue/src/lone.rs", "const LONE: u32 = 2;\n");
+    assert_ne!(calls, of());
+}
+
+#[test]
 fn the_target_counts() {
     let workspace = Workspace::new();
-    let of = |target| identity(workspace.0.path(), &["flashcrowd-sim"], target).expect("whole");
+    let of =
+        |target| identity(workspace.0.path(), &["flashcrowd-sim"], &[], target).expect("whole");
     assert_ne!(of("x86_64-unknown-linux-gnu"), of("aarch64-apple-darwin"));
 }
 
@@ -172,13 +195,13 @@ fn what_cannot_be_read_is_named() {
     let workspace = Workspace::new();
     workspace.write("crates/sim/src/part/mod.rs", "pub fn one( -> u32 { 1 }\n");
     let error =
-        identity(workspace.0.path(), &["flashcrowd-sim"], "here").expect_err("it is broken");
+        identity(workspace.0.path(), &["flashcrowd-sim"], &[], "here").expect_err("it is broken");
     assert!(error.to_string().contains("mod.rs: "), "{error}");
 }
 
 #[test]
 fn our_own_workspace_can_be_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let ours = identity(&root, &["flashcrowd-sim"], "here").expect("it is whole");
+    let ours = identity(&root, &["flashcrowd-sim"], &[], "here").expect("it is whole");
     assert_eq!(ours.len(), 16);
 }

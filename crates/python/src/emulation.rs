@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings, Steering};
 use flashcrowd_emulation::{Captured, Division, Request, TapRecord, Traced};
-use flashcrowd_sim::Column;
+use flashcrowd_workload::Column;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -161,7 +161,10 @@ impl Lab {
 }
 
 /// What taps saw, as tables.
-fn seen(seen: TapRecord, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd_sim::Table) {
+fn seen(
+    seen: TapRecord,
+    hosts: &[String],
+) -> (flashcrowd_workload::Table, flashcrowd_workload::Table) {
     let TapRecord { captured, bytes, traced } = seen;
     let names =
         |of: fn(&Captured) -> u32| Column::Text(captured.iter().map(of).collect(), hosts.to_vec());
@@ -185,7 +188,7 @@ fn seen(seen: TapRecord, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd
         ("payload_bytes", count(|it| it.payload_bytes)),
         ("retransmission", count(|it| u32::from(it.again))),
     ];
-    let table = |name, columns| flashcrowd_sim::Table { name, columns };
+    let table = |name, columns| flashcrowd_workload::Table { name, columns };
     (table("captures", captures), table("packets", packets))
 }
 

@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
-use flashcrowd_sim::Column;
+use flashcrowd_workload::Column;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -23,7 +23,7 @@ use crate::faults::EngineFault;
 pub(crate) struct Table(RecordBatch);
 
 impl Table {
-    pub(crate) fn new(table: flashcrowd_sim::Table) -> PyResult<Self> {
+    pub(crate) fn new(table: flashcrowd_workload::Table) -> PyResult<Self> {
         let name = table.name;
         batch(table)
             .map(Self)
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-fn batch(table: flashcrowd_sim::Table) -> Result<RecordBatch, ArrowError> {
+fn batch(table: flashcrowd_workload::Table) -> Result<RecordBatch, ArrowError> {
     let mut fields = Vec::with_capacity(table.columns.len());
     let mut arrays = Vec::with_capacity(table.columns.len());
     for (name, column) in table.columns {

@@ -15,7 +15,7 @@ from flashcrowd.emulation.players import PLAYERS
 
 ABSENT = "none"
 """The version of a program that is not there."""
-_ROOMS = ("emulation", "clients", "autolimit", "client_api", "content_server", "http")
+ROOMS = ("emulation", "clients", "autolimit", "client_api", "content_server", "http", "download")
 
 
 def card(programs: Iterable[str]) -> dict[str, str]:
@@ -54,7 +54,7 @@ def versions(programs: Iterable[str]) -> dict[str, str | None]:
 def sources() -> str:
     """A digest of the emulator and of the Python programs in its namespaces."""
     digest = sha256(str(_core.build_info()["emulation"]).encode())
-    for room in _ROOMS:
+    for room in ROOMS:
         for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
