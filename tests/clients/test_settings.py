@@ -71,6 +71,19 @@ def test_the_rules_of_libtorrent_are_its_own_defaults():
     assert {it.setting for it in unmet} == marginal
 
 
+def test_slots_and_the_queue_time_are_those_of_the_simulated_client():
+    limits = {None: 7, 0: 2, 9 << 10: 3, 15 << 10: 4, 42 << 10: 5, 100 << 10: 7}
+    found = {limit: settings("mainline-4.0.2", limit).slots for limit in limits}
+    assert found == limits
+    for fixed, slots in ((0, 1), (8, 8)):
+        assert settings("mainline-4.0.2", choker={"slots": {"fixed": fixed}}).slots == slots
+    times = {None: {"fixed": 5}, 4.0: {"mainline": {"initial": 2}}}
+    for seconds, rule in times.items():
+        made = settings("mainline-4.0.2", requests={"backlog": rule})
+        assert made.queue_time_s == seconds
+    assert settings("libtorrent").queue_time_s == 3.0
+
+
 def test_what_a_profile_does_not_have_is_switched_off():
     made, unmet = libtorrent.mapped(settings("modern"))
     assert made["allowed_fast_set_size"] == 0

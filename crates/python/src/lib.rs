@@ -39,7 +39,7 @@ mod _core {
     use crate::build::build_info;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::content_server::{ContentServer, content_policies, origin_visits};
+    use crate::content_server::{ContentServer, content_memory, content_policies, origin_visits};
     #[pymodule_export]
     use crate::division::Division;
     #[cfg(target_os = "linux")]
@@ -59,8 +59,8 @@ mod _core {
     use crate::plan_reader::PlanReader;
     #[pymodule_export]
     use crate::profiles::{
-        check_settings, client_profiles, ledbat_tables, settings_schema, tcp_profiles,
-        upload_controllers, upload_states, utp_profiles,
+        check_settings, client_profiles, ledbat_tables, request_queue_time_s, settings_schema,
+        tcp_profiles, upload_controllers, upload_slots, upload_states, utp_profiles,
     };
     #[cfg(target_os = "linux")]
     #[pymodule_export]

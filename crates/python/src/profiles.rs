@@ -1,9 +1,13 @@
 //! The profiles that ship, for the Python side to offer by name and to resolve into plans.
 
+use flashcrowd_base::Rate;
+use flashcrowd_swarm::profile::{RequestPipeline, Slots};
+use flashcrowd_swarm::{choker, pipeline};
 use flashcrowd_transport::congestion::Kind;
 use flashcrowd_upload::{Parameter, STATES, UploadControl};
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::faults::{EngineFault, PlanError};
@@ -24,6 +28,23 @@ pub(crate) fn utp_profiles() -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn client_profiles() -> PyResult<String> {
     by_name(flashcrowd_swarm::profile::all(), |profile| &profile.name)
+}
+
+/// Uploads at a time, the optimistic ones included, by a profile's `choker.slots` (JSON) and an upload limit in bits
+/// per second; None is unlimited. Raises `PlanError`.
+#[pyfunction]
+#[pyo3(signature = (rule, limit_bps))]
+pub(crate) fn upload_slots(rule: &str, limit_bps: Option<u64>) -> PyResult<u32> {
+    let rule: Slots = part("choker.slots", rule)?;
+    Ok(choker::slots(rule, limit_bps.map(Rate::at_least_one)))
+}
+
+/// How many seconds of the download rate the outstanding requests are worth, by a profile's `requests.backlog`
+/// (JSON); None if their number is fixed. Raises `PlanError`.
+#[pyfunction]
+pub(crate) fn request_queue_time_s(rule: &str) -> PyResult<Option<f64>> {
+    let rule: RequestPipeline = part("requests.backlog", rule)?;
+    Ok(pipeline::queue_time_s(&rule))
 }
 
 /// Controllers of the LEDBAT family: a JSON object from name to the table that it ships with.
@@ -78,6 +99,11 @@ pub(crate) fn check_settings(table: &str, table_json: &str) -> PyResult<Option<(
     let checked = flashcrowd_plan::check_settings(table, table_json)
         .map_err(|error| PlanError::new_err(format!("{table}: {error}")))?;
     Ok(checked.err().map(|refusal| (refusal.path, refusal.allowed)))
+}
+
+/// A part of a profile.
+fn part<T: DeserializeOwned>(name: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PlanError::new_err(format!("{name}: {error}")))
 }
 
 fn by_name<T: Serialize>(profiles: Vec<T>, name: impl Fn(&T) -> &String) -> PyResult<String> {

@@ -75,6 +75,13 @@ pub(crate) fn share(memory: u64, extent: u32, reads: u32) -> u64 {
     memory.saturating_sub(u64::from(reads) * reader(extent)).saturating_sub(loans)
 }
 
+/// The least memory for contents of which the origin has `share`.
+pub fn memory_for(share: u64, extent: u32, reads: u32) -> u64 {
+    let least = share + u64::from(reads) * reader(extent);
+    let with = |lent: usize| least + lent as u64 * u64::from(extent);
+    (0..).find(|lent| loans(with(*lent), extent) <= *lent).map_or(least, with)
+}
+
 /// Bytes of a reader's own memory: an extent, the rest of a unit of the disk, and what aligning it costs.
 pub(crate) fn reader(extent: u32) -> u64 {
     u64::from(extent) + 2 * ALIGNMENT as u64
@@ -101,6 +108,14 @@ mod tests {
             let share = share(memory, extent, reads);
             let lent = loans(memory, extent) as u64 * u64::from(extent);
             prop_assert!(share == 0 || share + lent + u64::from(reads) * reader(extent) == memory);
+        }
+
+        #[test]
+        fn the_memory_for_a_share_is_the_least_that_has_it(given in 0u64..1 << 34, shift in 16u32..21, reads in 1u32..9) {
+            let extent = 1 << shift;
+            let memory = memory_for(given, extent, reads);
+            prop_assert_eq!(share(memory, extent, reads), given);
+            prop_assert!(given == 0 || share(memory - 1, extent, reads) < given);
         }
     }
 }

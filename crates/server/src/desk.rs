@@ -159,10 +159,7 @@ impl Desk {
         let share = buffer::share(memory_bytes, extent_bytes, reads);
         let min = u64::from(extent_bytes) * (u64::from(reads) + 2);
         if share < min {
-            let reads = u64::from(reads);
-            let extents = 2 * reads + 3;
-            // And what may be lent.
-            let min = (extents + (extents / 24).min(16)) * buffer::reader(extent_bytes);
+            let min = buffer::memory_for(min, extent_bytes, reads);
             return Err(Refusal {
                 setting: "memory",
                 value: memory_bytes.to_string(),

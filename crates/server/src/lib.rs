@@ -73,6 +73,7 @@ mod text;
 mod tls;
 mod trusted;
 
+pub use buffer::memory_for;
 pub use conditional::{Precondition, Validators};
 pub use disk::{Paced, ReadBy, Turn};
 pub use handle::ServerHandle;

@@ -28,18 +28,27 @@ pub fn has_slow_start(rules: &Requests) -> bool {
     matches!(rules.backlog, RequestPipeline::QueueTime { .. })
 }
 
+/// Mainline's requests are worth so many seconds of the metered rate, and two more.
+const MAINLINE_QUEUE_S: f64 = 4.0;
+
+/// How many seconds of the metered rate the outstanding requests are worth; none if their number is fixed.
+pub fn queue_time_s(rule: &RequestPipeline) -> Option<f64> {
+    match rule {
+        RequestPipeline::Mainline { .. } => Some(MAINLINE_QUEUE_S),
+        RequestPipeline::Fixed(_) => None,
+        RequestPipeline::SlowStart { queue_time_ns, .. }
+        | RequestPipeline::QueueTime { queue_time_ns, .. } => Some(queue_time_ns.seconds()),
+    }
+}
+
 /// Applies the rule.
 pub fn depth(rules: &Requests, pace: Pace) -> PipelineDepth {
     let limit = rules.max_queue.max(1);
     match rules.backlog {
         RequestPipeline::Mainline { initial } => {
-            let four_seconds =
-                2.0 + libm::floor(4.0 * pace.rate / f64::from(rules.block_bytes.max(1)));
-            let wanted = if four_seconds > 50.0 {
-                libm::floor(0.075 * four_seconds).max(50.0)
-            } else {
-                four_seconds
-            };
+            let block = f64::from(rules.block_bytes.max(1));
+            let steady = 2.0 + libm::floor(MAINLINE_QUEUE_S * pace.rate / block);
+            let wanted = if steady > 50.0 { libm::floor(0.075 * steady).max(50.0) } else { steady };
             let refill = (wanted as u32).max(initial).clamp(1, limit);
             let fill = refill.saturating_sub(2).saturating_mul(5).saturating_add(2);
             PipelineDepth { refill, fill: fill.clamp(1, limit) }

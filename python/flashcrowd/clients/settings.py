@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from flashcrowd import _core
 from flashcrowd.plan.types import Plan, Population
 from flashcrowd.plan.types import Settings as Rules
 
@@ -14,9 +15,6 @@ Upload = int | None
 """An upload limit in bytes per second; None for unlimited, 0 for no upload at all."""
 
 Transport = Literal["tcp", "utp"]
-
-MAINLINE_QUEUE_S = 4.0
-"""Mainline's requests are worth so much of the metered rate, and two more."""
 
 BLOCK = 16 * 1024
 """What every program here asks for in one request."""
@@ -65,15 +63,8 @@ class Settings:
     @property
     def slots(self) -> int:
         """Uploads at a time, the optimistic ones included."""
-        rule = self.rules["choker"]["slots"]
-        if isinstance(rule, Mapping):
-            return max(int(rule["fixed"]), 1)
-        if self.upload is None:
-            return 7
-        # Mainline's rule, by the limit in units of 1024 B/s.
-        rate = self.upload / 1024
-        steps = ((9, 2), (15, 3), (42, 4))
-        return next((slots for below, slots in steps if rate < below), int(math.sqrt(0.6 * rate)))
+        limit = None if self.upload is None else self.upload * 8
+        return _core.upload_slots(json.dumps(self.rules["choker"]["slots"]), limit)
 
     def seconds(self, *path: str) -> float:
         """A span of the profile, in seconds."""
@@ -97,10 +88,7 @@ class Settings:
     @property
     def queue_time_s(self) -> float | None:
         """How much time the outstanding requests are worth; None if their number is fixed."""
-        kind, given = self.backlog
-        if kind == "fixed":
-            return None
-        return MAINLINE_QUEUE_S if kind == "mainline" else given["queue_time_ns"] / 1e9
+        return _core.request_queue_time_s(json.dumps(self.rules["requests"]["backlog"]))
 
     @property
     def max_requests(self) -> int | None:
@@ -128,7 +116,7 @@ class Settings:
     @property
     def fast(self) -> bool:
         """Whether the profile has the Fast extension (BEP 6)."""
-        return bool(self.rules.get("fast", {}).get("enabled", False))
+        return bool(self.rules["fast"]["enabled"])
 
     @property
     def allowed_fast(self) -> int:
@@ -138,12 +126,12 @@ class Settings:
     @property
     def suggests(self) -> bool:
         """Whether the profile suggests pieces (BEP 6)."""
-        return self.fast and self.rules["fast"].get("suggest") == "read-cache"
+        return self.fast and self.rules["fast"]["suggest"] == "read-cache"
 
     @property
     def max_suggested(self) -> int:
         """How many suggestions of a neighbour the profile keeps in mind."""
-        return int(self.rules.get("fast", {}).get("max_suggested", 16))
+        return int(self.rules["fast"]["max_suggested"])
 
     @property
     def sequential(self) -> bool:
@@ -154,13 +142,12 @@ class Settings:
     def quota(self) -> Rules | None:
         """The rules of a limiter that hands out quota; None for one that writes in turns."""
         limiter = self.rules["limiter"]
-        return limiter["quota"] if limiter.get("sharing") == "quota" else None
+        return limiter["quota"] if limiter["sharing"] == "quota" else None
 
     @property
     def tcp_yields(self) -> bool:
         """Whether TCP is limited for the sake of uTP."""
-        rules = self.rules["limiter"]
-        proportional = rules.get("mixed_mode_algorithm") == "peer-proportional"
+        proportional = self.rules["limiter"]["mixed_mode_algorithm"] == "peer-proportional"
         return proportional and self.quota is not None
 
     @property

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from flashcrowd import _core
 from flashcrowd.content_server.snapshot import PaceReport
 from flashcrowd.plan.types import OriginWorkload
 
@@ -38,13 +39,9 @@ def settings(
         sockets: what its limits say of sockets' buffers.
     """
     ours = dict(origin["settings"])
-    # A server's memory has in it what reading and sending need: `share` of buffer.rs.
-    extent, page = ours["extent_bytes"], 4096
-    least = ours["memory_bytes"] + ours["reads"] * (extent + 2 * page)
-    loans = 0
-    while loans < min(16, (least + loans * extent) // extent // 32):
-        loans += 1
-    ours["memory_bytes"] = least + loans * extent
+    # A server's memory has in it what reading and sending need; a plan's is for the cache.
+    cache, extent = ours["memory_bytes"], ours["extent_bytes"]
+    ours["memory_bytes"] = _core.content_memory(cache, extent, ours["reads"])
     return {
         "root": str(folder),
         # From memory, so that the trial disk is the slower one.
