@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
+from flashcrowd.base.build import Build
+
 __all__ = [
     "CallRules",
     "Cancelled",
@@ -465,7 +467,7 @@ def origin_visits(
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""
 
-def build_info() -> dict[str, str | None]:
+def build_info() -> Build:
     """What this build is.
 
     `version`, `profile` (`release` or `debug`), `commit` (None if built outside of a repository,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Required, TypedDict
 
 from flashcrowd.engines import Engine
 from flashcrowd.store import schema
+from flashcrowd.store.provenance import Machine
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,34 @@ def differing(wanted: Identity, found: Identity) -> str:
     return ""
 
 
-def question() -> Callable[[str], Mapping[str, Any]]:
+class Answer(TypedDict, total=False):
+    """What a worker says of itself: all but the error, or its host and the error.
+
+    Attributes:
+        host: its machine's name.
+        identity: its `Identity`, by field.
+        memory: bytes that are available to it, see `memory.shared`.
+        machine: what its machine is.
+        error: why it cannot run this engine.
+    """
+
+    host: Required[str]
+    identity: dict[str, str | int]
+    memory: dict[str, int]
+    machine: Machine
+    error: str
+
+
+def question() -> Callable[[str], Answer]:
     """A function that a worker can be asked, also one that has no flashcrowd, or another.
 
     It travels by value, as it has no name in a module, and imports what it needs where it is.
     """
 
-    def answer(engine: str) -> Mapping[str, Any]:
+    def answer(engine: str) -> Answer:
         import socket
 
-        said: dict[str, object] = {"host": socket.gethostname()}
+        said: Answer = {"host": socket.gethostname()}
         try:
             from dataclasses import asdict
 

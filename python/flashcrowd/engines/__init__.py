@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
+from flashcrowd.base.build import Build
 from flashcrowd.base.errors import Cancelled, EngineError, EngineFault, PlanRejected
 from flashcrowd.base.need import Need
+from flashcrowd.base.rows import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Build",
     "Cancelled",
     "Engine",
     "EngineError",
     "EngineFault",
+    "Finish",
     "Need",
     "PlanRejected",
     "RunHandle",
     "Timed",
 ]
+
+
+class SelfTestAfter(TypedDict):
+    """How many networks the self-test after the last run probed, and what was not as planned."""
+
+    networks: int
+    probes: int
+    within: int
+    failures: list[str]
+
+
+class Finish(TypedDict, total=False):
+    """What an engine keeps of a session, for its provenance.
+
+    Attributes:
+        invalid_repeated: invalid runs that were done again.
+        pace: how well disks and lines were played, a row per run.
+        labs: how hosts were attached, with the runs that were played so.
+        nodes: machines that played each run together.
+        self_test_after: the self-test after the last run.
+    """
+
+    invalid_repeated: int
+    pace: list[Row]
+    labs: list[Row]
+    nodes: int
+    self_test_after: SelfTestAfter
 
 
 class RunHandle(Protocol):
@@ -77,7 +108,7 @@ class Engine(Protocol):
         """
         ...
 
-    def finish(self) -> Mapping[str, Any]:
+    def finish(self) -> Finish:
         """Called when the last run of a session has ended well.
 
         Returns:
@@ -85,7 +116,7 @@ class Engine(Protocol):
         """
         ...
 
-    def build(self) -> Mapping[str, Any]:
+    def build(self) -> Build:
         """What the engine's code is: `version`, `engine` (digest of sources), `commit`, …"""
         ...
 

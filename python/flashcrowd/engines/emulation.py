@@ -29,7 +29,7 @@ from flashcrowd.emulation.origin import PACES
 from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
-from flashcrowd.engines import EngineError, PlanRejected, refusal
+from flashcrowd.engines import Build, EngineError, Finish, PlanRejected, refusal
 from flashcrowd.plan.parts import parse, workloads
 from flashcrowd.plan.types import OriginWorkload
 
@@ -208,7 +208,7 @@ class Emulator:
                 tested.at = time.monotonic()
             return tested.found
 
-    def finish(self) -> Mapping[str, Any]:
+    def finish(self) -> Finish:
         """The self-test after the last run: each network that was measured long ago, once more.
 
         With it goes how well the disks of content servers kept their pace, a row for each run, and
@@ -218,7 +218,7 @@ class Emulator:
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.found is not None]
         old = [it for it in measured if now - it.at >= RETEST_S]
-        kept: dict[str, object] = {}
+        kept: Finish = {}
         with self._counting:
             if self._repeated:
                 kept["invalid_repeated"] = self._repeated
@@ -241,10 +241,15 @@ class Emulator:
             rows = [row for rows, _ in again for row in rows]
         probes = [row for row in rows if row["probe"] not in UNMEASURED]
         within = sum(row["within"] for row in probes)
-        found = {"networks": len(old), "probes": len(probes), "within": within}
-        return {**kept, "self_test_after": {**found, "failures": failures(probes)}}
+        kept["self_test_after"] = {
+            "networks": len(old),
+            "probes": len(probes),
+            "within": within,
+            "failures": failures(probes),
+        }
+        return kept
 
-    def build(self) -> Mapping[str, Any]:
+    def build(self) -> Build:
         """Version, commit, compiler, and the digest of what decides results.
 
         That is the emulator, the Python programs in its namespaces, this kernel, whose TCP is

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flashcrowd import _core
 from flashcrowd.base.messages import Order
@@ -18,7 +18,7 @@ from flashcrowd.base.need import Need
 from flashcrowd.base.rows import Row
 from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
-from flashcrowd.engines import Cancelled, refusal
+from flashcrowd.engines import Build, Cancelled, Finish, refusal
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.types import OriginWorkload, Plan
 
@@ -99,13 +99,13 @@ class Loopback:
             for name, found in rows.items()
         }
 
-    def finish(self) -> Mapping[str, Any]:
+    def finish(self) -> Finish:
         """How well disks and lines were played, a row for each run."""
         with self._lock:
             paces, self._paces = self._paces, []
         return {"pace": paces}
 
-    def build(self) -> Mapping[str, Any]:
+    def build(self) -> Build:
         """Version, commit, compiler, and the digest of what decides results."""
         build = _core.build_info()
         digest = sha256(f"{build['engine']} {build['server']}".encode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.base.cores import cores
 from flashcrowd.base.need import Need
-from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
+from flashcrowd.engines import Build, Cancelled, EngineFault, Finish, PlanRejected, refusal
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.place import in_study
 
@@ -100,10 +100,10 @@ class Simulator:
             self._empty[key] = pa.table(table)
         return self._empty[key]
 
-    def finish(self) -> Mapping[str, Any]:
+    def finish(self) -> Finish:
         """Nothing is to be kept."""
         return {}
 
-    def build(self) -> Mapping[str, Any]:
+    def build(self) -> Build:
         """Version, commit, compiler, and the digest of the engine's sources."""
         return _core.build_info()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,29 @@ _CAPTION = (
     "green: it has the whole file; pale: it has left. Below, rates and queues over the same time. "
     "The first run of each point that came to its end{left_out}."
 )
+
+
+class Line(TypedDict):
+    """A series of a run: values `v` at the instants `t`."""
+
+    name: str
+    unit: str
+    t: list[float]
+    v: list[float]
+
+
+class Picture(TypedDict):
+    """One run of one swarm as the page's script reads it."""
+
+    end: float
+    tick: float
+    pieces: int
+    columns: int
+    levels: int
+    leechers: int
+    populations: list[str]
+    peers: list[list[int]]
+    have: str
 
 
 def playback(results: Source, points: Points, slug: str = "playback") -> Playback | None:
@@ -88,7 +111,7 @@ def _of(rows: pa.Table, run: int, swarm: str) -> pa.Table:
     return source.where(rows.filter(pa.array(chosen, type=pa.bool_())), "swarm", swarm)
 
 
-def _run(have: pa.Table, downloads: pa.Table, run: Run, most_steps: int) -> dict[str, Any] | None:
+def _run(have: pa.Table, downloads: pa.Table, run: Run, most_steps: int) -> Picture | None:
     """One run of one swarm as the page's script reads it."""
     if not have.num_rows or not downloads.num_rows:
         return None
@@ -124,7 +147,7 @@ def _run(have: pa.Table, downloads: pa.Table, run: Run, most_steps: int) -> dict
     }  # fmt: skip
 
 
-def _lines(series: pa.Table, run: Run, swarm: str, results: Source) -> Iterator[dict[str, Any]]:
+def _lines(series: pa.Table, run: Run, swarm: str, results: Source) -> Iterator[Line]:
     """Rates and queues of the run over time, each on at most `_INSTANTS` instants."""
     mine = series.filter(pa.array(source.integers(series, "run") == run.run, type=pa.bool_()))
     kinds, origins = source.strings(mine, "what"), source.strings(mine, "source")

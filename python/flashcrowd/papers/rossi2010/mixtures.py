@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from flashcrowd.drawing.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
@@ -30,7 +30,18 @@ HALVES = (
 Row = list[str | Cell]
 
 
-def published() -> list[Mapping[str, Any]]:
+class Printed(TypedDict):
+    """A row of Table 1 as the paper prints it; `repeated` is negative for a dash."""
+
+    window: str
+    tcp: int
+    shares: list[float]
+    eta: float
+    jain: float
+    repeated: float
+
+
+def published() -> list[Printed]:
     """The rows of Table 1 as the paper prints them."""
     with (HOME / "published.toml").open("rb") as file:
         return tomllib.load(file)["row"]
@@ -61,15 +72,15 @@ def table_1(evidence: Evidence) -> Iterator[Block]:
         yield Table(header, rows, caption, frozenset())
 
 
-def _row(study: StudyEvidence, transport: str, printed: Mapping[str, Any]) -> Row | None:
-    tcp = int(printed["tcp"])
+def _row(study: StudyEvidence, transport: str, printed: Printed) -> Row | None:
+    tcp = printed["tcp"]
     point = study.one({"tcp.transport": transport, "tcp.flows": tcp})
     if point is None or not point.good_runs:
         return None
     row: Row = [str(tcp), str(4 - tcp)]
     for flow, value in enumerate(printed["shares"]):
         row.append(_cell(_share(study, point, flow, tcp), f"{value:.2f}"))
-    again = float(printed["repeated"])
+    again = printed["repeated"]
     for measure, value in (
         (quantities.eta(study, {}), f"{printed['eta']:.2f}"),
         (quantities.jain(study, {}), f"{printed['jain']:.2f}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict
 
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
@@ -203,7 +203,15 @@ def _ends(found: Estimate) -> list[float]:
     return ends
 
 
-def _hollow(look: SeriesStyle) -> dict[str, Any]:
+class _Hollow(TypedDict):
+    marker: str
+    markerfacecolor: str
+    markeredgecolor: str
+    markeredgewidth: float
+    markersize: float
+
+
+def _hollow(look: SeriesStyle) -> _Hollow:
     """A marker through which those of other lines at the same place are seen."""
     return {
         "marker": look.marker,
