@@ -571,7 +571,7 @@ def try_tun() -> None:
     """Try to open the device that makes interfaces. Raises `OSError`."""
 
 def divide(plan: Plan, nodes: int, min: float) -> tuple[str, float]:
-    """Divide a plan (JSON) among nodes.
+    """Divide a plan among nodes.
 
     With at least so many seconds of delay before packets wherever they go from one to another.
     Gives the division (JSON: the node of each of `hosts` and `links`), and the least such delay in
@@ -581,7 +581,7 @@ def divide(plan: Plan, nodes: int, min: float) -> tuple[str, float]:
 def echo_times(
     plan: Plan, seed: int, requests: list[tuple[int, int, int, int]]
 ) -> list[int | None]:
-    """How long answers to echo requests take over a plan's network (JSON), in nanoseconds.
+    """How long answers to echo requests take over a plan's network, in nanoseconds.
 
     With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`;
     they stand in the order of time. Raises `PlanError`.
@@ -885,7 +885,7 @@ class SwarmWatch:
     """Sees a swarm that several nodes play, each a part."""
 
     def __new__(cls, plan: Plan, workload: int) -> SwarmWatch:
-        """Of this workload of a plan (JSON). Raises `PlanError` or `ValueError`."""
+        """Of this workload of a plan. Raises `PlanError` or `ValueError`."""
     def stall(self, now_s: float, parts: Sequence[str]) -> str | None:
         """Why the swarm can go on no longer, if so, by the parts of all nodes (JSON)."""
     def is_done(self, parts: Sequence[str]) -> bool:
@@ -905,7 +905,7 @@ class TrackerRegister:
     """The tracker of a swarm: who is in it, and whom it names to whom."""
 
     def __new__(cls, plan: Plan, workload: int, seed: int) -> TrackerRegister:
-        """Of the swarm that is this workload of a plan (JSON), in a run with this seed.
+        """Of the swarm that is this workload of a plan, in a run with this seed.
 
         Raises `PlanError` or `ValueError`.
         """
