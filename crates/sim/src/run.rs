@@ -314,8 +314,7 @@ impl<'p> Run<'p> {
     fn note_undelivered(&mut self) {
         let world = &self.world;
         let lines = self.apps.iter().flat_map(|app| app.undelivered(world)).collect();
-        let nothing_left = || Outcome::Stalled("nothing was left to happen".to_owned());
-        let outcome = self.world.outcome.take().unwrap_or_else(nothing_left);
+        let outcome = self.world.outcome.take().unwrap_or_else(Outcome::nothing_left);
         self.world.outcome = Some(outcome.with_undelivered(lines));
     }
 

@@ -18,6 +18,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome of a run in which nothing is left to happen, although something has not finished.
+    pub fn nothing_left() -> Outcome {
+        Outcome::Stalled("nothing was left to happen".to_owned())
+    }
+
     /// Whether the run was cut, and says what was unfinished then.
     pub fn is_cut(&self) -> bool {
         matches!(self, Outcome::Stalled(_) | Outcome::Horizon(_))

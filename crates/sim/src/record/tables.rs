@@ -36,8 +36,8 @@ pub(crate) fn tables(
 }
 
 fn run(world: &World, apps: &[AnyApp<'_>], events: u64) -> Table {
-    let nothing_left = ("stalled", "nothing was left to happen");
-    let (outcome, reason) = world.outcome.as_ref().map_or(nothing_left, Outcome::words);
+    let nothing_left = Outcome::nothing_left();
+    let (outcome, reason) = world.outcome.as_ref().unwrap_or(&nothing_left).words();
     let totals = world.network.totals;
     let payload: u64 = apps.iter().map(App::payload_bytes).sum();
     let one = |value: u64| Column::U64(vec![value]);
