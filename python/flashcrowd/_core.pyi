@@ -15,6 +15,7 @@ __all__ = [
     "IdlePoll",
     "Lab",
     "LastResort",
+    "OriginRules",
     "PingRules",
     "Plan",
     "PlanError",
@@ -47,10 +48,6 @@ __all__ = [
     "horizon_outcome",
     "ledbat_tables",
     "may_have_real_time",
-    "origin_stalled",
-    "origin_tables",
-    "origin_undelivered",
-    "origin_unfinished",
     "origin_visits",
     "plan_need",
     "plan_schema",
@@ -745,6 +742,60 @@ class DownloadRules:
         """The tables `fetches` and `fetch_servers`, as columns."""
 
 @final
+class OriginRules:
+    """The content servers of a run, each by its place, and their clients by number.
+
+    Instants are seconds of the run.
+    """
+
+    def __new__(cls, plan: Plan, seed: int) -> OriginRules:
+        """Those of a plan, in a run with a seed."""
+    def place(self, workload: int) -> int:
+        """The place of the content server that is this workload. Raises `ValueError`."""
+    def come(self, now_s: float, place: int, number: int) -> bool:
+        """A client comes; false if it goes at once, as the server was stopped."""
+    def receive(
+        self, now_s: float, place: int, number: int, pieces: Sequence[tuple[int, int]]
+    ) -> None:
+        """Bytes of its file have come at a client, each piece with its begin and its end.
+
+        None comes twice, and of a block they come in order. The client goes when it has all.
+        """
+    def leave(self, now_s: float, place: int, number: int) -> None:
+        """A client leaves without its file, if it is here."""
+    def lose(self, now_s: float, place: int, number: int) -> None:
+        """A client loses its connection, and leaves."""
+    def stop(self, now_s: float, place: int) -> None:
+        """The timeline stops a server: its clients leave, and others go as soon as they come."""
+    def online(self, place: int) -> int:
+        """Clients of a server that are here."""
+    def is_done(self) -> bool:
+        """Whether all clients have come and gone."""
+    def stalled(self, now_s: float) -> str | None:
+        """Why a server gets no further, if one does not."""
+    def watch_s(self) -> float:
+        """How often to ask for that, in seconds."""
+    def progress(self) -> float:
+        """Which part of what all clients want has arrived."""
+    def unfinished(self) -> list[str]:
+        """A line for each server whose clients have not all ended."""
+    def undelivered(self, now_s: float, outcome: str) -> list[str]:
+        """A line for each server whose clients lack something.
+
+        `outcome` is how the run ended, as far as is known.
+        """
+    def payload_bytes(self) -> int:
+        """Bytes of blocks that have arrived."""
+    def tables(
+        self, place: int, before: tuple[float, str], after: tuple[float, str]
+    ) -> list[_Columns]:
+        """The tables `downloads` and `origins` about a server, as columns.
+
+        `before` and `after` are the instants at which it begins and ends to count, with its
+        snapshot there (JSON).
+        """
+
+@final
 class Division:
     """The missing bytes of a file, which several connections divide."""
 
@@ -918,38 +969,6 @@ class TrackerRegister:
 
         `now_s` are seconds since some instant, `wanted` is the number that it asks for, if any.
         """
-
-def origin_undelivered(
-    name: str,
-    came: Sequence[tuple[int, float, float | None, int, bool]],
-    now_s: float,
-    outcome: str,
-) -> str | None:
-    """A line about the clients of a content server, if they lack something.
-
-    Of each that has come its number, when it came and left, bytes of its file, and whether it lost
-    its connection before it had it.
-    """
-
-def origin_stalled(name: str, online: int, since_s: float) -> str:
-    """Why a content server gets no further, if nothing has arrived since then."""
-
-def origin_tables(
-    plan: Plan,
-    workload: int,
-    before: tuple[float, str],
-    after: tuple[float, str],
-    came: list[tuple[int, str, int, float, float, float | None, int, bool]],
-) -> list[_Columns]:
-    """The tables `downloads` and `origins` about the content server of a workload, by columns.
-
-    `before` and `after` are the instants at which it begins and ends to count, with the snapshot of
-    the server there (JSON). Of each client that has come: its number, population and host, when it
-    was due, came and left, the bytes that have come, and whether those are all.
-    """
-
-def origin_unfinished(name: str, complete: int, all: int) -> str:
-    """What is left to do of a content server."""
 
 def finished_outcome(stopped: str | None) -> tuple[str, str]:
     """Outcome and reason of a run that has finished; `stopped` as `SwarmRules.stopped` says it."""

@@ -26,9 +26,10 @@ def part(begin: int, end: int, data: bytes | None = None) -> bytes:
     return chunk(head + (FILE[begin:end] if data is None else data))
 
 
-def fed(answer: Answer, text: bytes, step: int) -> None:
-    for at in range(0, len(text), step):
-        answer.feed(memoryview(text[at : at + step]))
+def fed(answer: Answer, text: bytes, step: int) -> list[int]:
+    """The bytes of the file that come, in the order in which they do."""
+    pieces = (answer.feed(memoryview(text[at : at + step])) for at in range(0, len(text), step))
+    return [byte for found in pieces for begin, end in found for byte in range(begin, end)]
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
@@ -38,14 +39,15 @@ def fed(answer: Answer, text: bytes, step: int) -> None:
 def test_an_answer_in_order_is_read_in_any_pieces(step: int, text: bytes) -> None:
     answer = Answer(FILE, in_order=True)
     assert (answer.missing, answer.complete) == (100, False)
-    fed(answer, text, step)
+    assert fed(answer, text, step) == list(range(100))
     assert (answer.missing, answer.complete) == (0, True)
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
 def test_parts_come_in_the_server_s_order(step: int) -> None:
     answer = Answer(FILE, in_order=False)
-    fed(answer, PARTS + part(60, 100) + part(0, 20), step)
+    found = fed(answer, PARTS + part(60, 100) + part(0, 20), step)
+    assert found == [*range(60, 100), *range(20)]
     assert (answer.received, answer.missing, answer.complete) == (60, 40, False)
     fed(answer, part(20, 60) + chunk(b"\r\n--B--\r\n") + b"0\r\n\r\n", step)
     assert answer.complete

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from flashcrowd.content_server.answer import Answer
+from flashcrowd import _core
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import lost_pace
-from flashcrowd.content_server.visit import Visit
 from flashcrowd.plan.parts import parse
 from flashcrowd.study import Study
 
@@ -34,21 +32,6 @@ class Server:
         sums = {"served_bytes": int(1000 * now), "read_bytes": int(500 * now)}
         more = {"blocks": int(10 * now), "residence_s": 6 * now, "trial_disk": disk}
         return json.dumps({**counts, **levels, **sums, **more})
-
-
-@dataclass
-class Guest:
-    visit: Visit
-    arrived_s: float
-    left_s: float | None
-    answer: Answer = field(default_factory=lambda: Answer(bytes(250), in_order=True))
-
-
-def guest(number: int, at_s: float, left_s: float | None, received: int) -> Guest:
-    visit = Visit(number, "all", 1, f"client-{number}", 0, at_s, None, math.inf, True)
-    made = Guest(visit, at_s + 0.1, left_s)
-    made.answer.received = received
-    return made
 
 
 STUDY = """
@@ -72,7 +55,6 @@ populations.all = { group = "client" }
 def plan(window: tuple[float, float | None] | None = None, **series: float) -> Any:
     (point,) = Study.from_dict(tomllib.loads(STUDY)).points()
     made: Any = parse(point.plan().to_json())
-    made["workloads"][1]["settings"]["block_bytes"] = 100
     begin, end = window or (0.0, None)
     about = {
         "table": "origins",
@@ -84,23 +66,36 @@ def plan(window: tuple[float, float | None] | None = None, **series: float) -> A
     return made
 
 
-def played(until_s: float, made: dict[str, Any], online: int = 7) -> Ledger:
+SIZE, BLOCK = 1 << 20, 1 << 16
+
+
+def rules_of(made: Any) -> _core.OriginRules:
+    return _core.OriginRules(_core.Plan(json.dumps(made)), 1)
+
+
+def played(until_s: float, made: Any, rules: _core.OriginRules | None = None) -> Ledger:
     """The ledger of a run that was looked at whenever it was due, half a second late."""
     server = Server()
-    ledger = Ledger(server, made, 1)  # type: ignore[arg-type]
+    ledger = Ledger(server, made, 1, rules or rules_of(made))  # type: ignore[arg-type]
     while ledger.due_s + 0.5 < until_s:
         server.now = ledger.due_s + 0.5
-        ledger.look(server.now, online)
+        ledger.look(server.now)
     server.now = until_s
-    ledger.close(server.now, online)
+    ledger.close(server.now)
     server.now += 100.0  # what a server does after the run is no part of it
     return ledger
 
 
 def test_without_a_window_all_counts() -> None:
-    ledger = played(8.0, plan())
+    made = plan()
+    rules = rules_of(made)
+    rules.come(1.1, 0, 1)
+    rules.come(0.6, 0, 0)
+    rules.receive(2.0, 0, 1, [(0, BLOCK), (BLOCK, BLOCK + 30)])
+    rules.receive(4.0, 0, 0, [(BLOCK, SIZE), (0, BLOCK)])
+    ledger = played(8.0, made, rules)
     assert ledger.due_s == math.inf
-    tables = ledger.tables([guest(2, 1.0, None, 130), guest(1, 0.5, 4.0, 250)])
+    tables = ledger.tables()
     (row,) = tables["origins"]
     assert (row["from_s"], row["to_s"]) == (0.5, 8.0)
     assert (row["sent_bytes"], row["read_bytes"]) == (7500, 3750)
@@ -112,22 +107,27 @@ def test_without_a_window_all_counts() -> None:
     assert (row["seeks"], row["disk_cost"]) == (8, 22.5)
     assert (row["downloads"], row["completed"], row["policy"]) == (2, 1, "circus")
     first, second = tables["downloads"]
-    assert (first["peer"], first["host"], first["pieces"]) == (1, "client-1", 3)
+    assert (first["peer"], first["host"], first["pieces"]) == (0, "client-1", SIZE // BLOCK)
     assert (first["completed_s"], first["duration_s"]) == (4.0, pytest.approx(3.4))
     assert (second["completed_s"], second["left_s"], second["pieces"]) == (None, None, 1)
+    assert second["downloaded_bytes"] == BLOCK, "a part of a block is none"
 
 
 def test_a_window_cuts_counts_and_downloads() -> None:
-    tables = played(20.0, plan((4.0, 10.0))).tables(
-        [guest(number, at, 15.0, 250) for number, at in enumerate([3.9, 4.0, 9.9, 10.0])]
-    )
+    made = plan((4.0, 10.0))
+    at_ns = [int(at * 1e9) for at in (3.9, 4.0)]
+    made["workloads"][1]["populations"][0]["arrivals"] = {"kind": "times", "at_ns": at_ns}
+    rules = rules_of(made)
+    for number in range(2):
+        rules.come(4.1, 0, number)
+    tables = played(20.0, made, rules).tables()
     (row,) = tables["origins"]
     assert (row["from_s"], row["to_s"], row["sent_bytes"]) == (4.5, 10.5, 6000)
-    assert [it["peer"] for it in tables["downloads"]] == [1, 2]
+    assert [it["peer"] for it in tables["downloads"]] == [1], "whenever they came"
 
 
 def test_a_run_that_ends_before_its_window_did_nothing_in_it() -> None:
-    (row,) = played(3.0, plan((4.0, 10.0))).tables([])["origins"]
+    (row,) = played(3.0, plan((4.0, 10.0))).tables()["origins"]
     assert (row["sent_bytes"], row["network_bps"], row["miss_ratio"]) == (0, None, None)
 
 
@@ -135,14 +135,18 @@ def test_series_are_rates_and_levels_at_their_instants() -> None:
     rates = {"origin-rate": 2.0, "disk-rate": 4.0}
     levels = {"disk-queue": 4.0, "disk-waiting": 4.0, "origin-clients": 4.0}
     others = {"queue-delay": 0.1}
-    rows = played(9.0, plan(None, **rates, **levels, **others)).tables([])["series"]
+    made = plan(None, **rates, **levels, **others)
+    rules = rules_of(made)
+    for number in range(2):
+        rules.come(1.0, 0, number)
+    rows = played(9.0, made, rules).tables()["series"]
     found = {(row["what"], row["t_s"]): row["value"] for row in rows}
     assert {row["source"] for row in rows} == {"origin"}
     assert {at for what, at in found if what == "origin-rate"} == {2.0, 4.0, 6.0, 8.0}
     assert found["origin-rate", 6.0] == pytest.approx(8000)
     assert found["disk-rate", 8.0] == pytest.approx(4000)
     said = (found["disk-queue", 4.0], found["disk-waiting", 4.0], found["origin-clients", 4.0])
-    assert said == (4, 5, 7)
+    assert said == (4, 5, 2)
     assert len(found) == 4 + 2 * 4
 
 

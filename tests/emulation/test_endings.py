@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from flashcrowd.engines.registry import engine
 from flashcrowd.study import Study
 
 Endings = Callable[..., list[tuple[str, str, float]]]
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+Played = Callable[..., list[Tables]]
 
 SWARM = """
 format = 1
@@ -102,30 +104,109 @@ horizon = "20 s"
 """
 
 
+THIN = """
+format = 1
+title = "A line on which a block takes longer than the stall"
+seed = 1
+
+[network]
+rtt = "1 ms"
+stack = "linux-6"
+
+[network.groups.server]
+access = { up = "1 Gbit/s", down = "1 Gbit/s" }
+
+[network.groups.people]
+hosts = 2
+access = { up = "1 Mbit/s", down = "1 Mbit/s" }
+
+[workloads.origin]
+kind = "origin"
+host = "server"
+files = "2 MiB"
+memory = "4 MiB"
+extent = "1 MiB"
+block = "1 MiB"
+disk = { rate = "100 MB/s" }
+
+[workloads.origin.populations.people]
+group = "people"
+arrivals = { spread = "0.1 s" }
+
+[stop]
+horizon = "40 s"
+stall = "3 s"
+"""
+
+LEAVES = """
+format = 1
+title = "Three people, of whom the second one leaves early"
+seed = 1
+
+[network]
+rtt = "1 ms"
+stack = "linux-6"
+
+[network.groups.server]
+access = { up = "1 Gbit/s", down = "1 Gbit/s" }
+
+[network.groups.people]
+hosts = 3
+access = { up = "2 Mbit/s", down = "2 Mbit/s" }
+
+[workloads.origin]
+kind = "origin"
+host = "server"
+files = "1000 kB"
+memory = "1 MiB"
+extent = "256 KiB"
+block = "256 KiB"
+disk = { rate = "100 MB/s" }
+
+[workloads.origin.populations.people]
+group = "people"
+arrivals = { file = "people.csv" }
+
+[stop]
+horizon = "40 s"
+"""
+"""A block takes 1.1 s, the file 4.2 s."""
+
+
 @pytest.fixture
-def endings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Endings:
-    """Outcome, reason and last instant of a run, simulated first and then by other engines."""
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """The rows of a run, simulated first and then by other engines."""
     root = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
     monkeypatch.setattr(launch, "LAB", forgiving_lab.__name__)
 
-    def play(plan: str, seed: int, name: str) -> Mapping[str, Any]:
+    def play(plan: str, seed: int, name: str) -> Tables:
         if name == "simulation":
             player = engine(name)
-            return player.run(plan, seed, player.handle())["run"].to_pylist()[0]
+            tables = player.run(plan, seed, player.handle())
+            return {name: table.to_pylist() for name, table in tables.items()}
         if name == "emulation":
-            return launch.in_lab(plan, seed, launch.LabHandle())["run"][0]
+            return launch.in_lab(plan, seed, launch.LabHandle())
         with monkeypatch.context() as patched:
             patched.setenv(forgiving_lab.LOOPBACK, "1")
             asked = Order(plan, seed)
-            answer = launch.in_process(forgiving_lab.__name__, asked, launch.LabHandle())
-        return answer.tables["run"][0]
+            return launch.in_process(forgiving_lab.__name__, asked, launch.LabHandle()).tables
 
-    def found(study: str, *others: str) -> list[tuple[str, str, float]]:
+    def found(study: str, *others: str) -> list[Tables]:
         path = tmp_path / "study.toml"
         path.write_text(study)
         (point,) = Study.load(path).points()
-        rows = [play(point.plan().to_json(), 1, name) for name in ("simulation", *others)]
+        return [play(point.plan().to_json(), 1, name) for name in ("simulation", *others)]
+
+    return found
+
+
+@pytest.fixture
+def endings(played: Played) -> Endings:
+    """Outcome, reason and last instant of a run, simulated first and then by other engines."""
+
+    def found(study: str, *others: str) -> list[tuple[str, str, float]]:
+        rows = [tables["run"][0] for tables in played(study, *others)]
         return [(row["outcome"], row["reason"], row["end_s"]) for row in rows]
 
     return found
@@ -170,3 +251,32 @@ def test_an_origin_stalls_and_is_cut_off_in_the_same_words(endings: Endings) -> 
     found = endings(ORIGIN.replace('"20 s"', '"2 s"'), *others)
     expected = ("horizon", "origin origin: 0 of 2 downloads are complete")
     assert [it[:2] for it in found] == [expected] * 3
+
+
+def test_a_part_of_a_block_is_no_progress_on_any_engine(endings: Endings) -> None:
+    for outcome, reason, end_s in endings(THIN, "emulation", "loopback"):
+        words = r"origin origin: no block reached any of 2 clients since 0\.\d{6} s"
+        assert (outcome, bool(re.fullmatch(words, reason))) == ("stalled", True), reason
+        assert 3 <= end_s < 6
+    cut = THIN.replace('"40 s"', '"2 s"')
+    expected = ("horizon", "origin origin: 0 of 2 downloads are complete")
+    assert [it[:2] for it in endings(cut, "emulation", "loopback")] == [expected] * 3
+
+
+def test_a_client_that_leaves_has_whole_blocks_on_each_engine(
+    tmp_path: Path, played: Played
+) -> None:
+    sessions = ("0,", "0,1.9", "0.5,")
+    (tmp_path / "people.csv").write_text("arrival [s],session [s]\n" + "\n".join(sessions) + "\n")
+    for tables in played(LEAVES, "emulation", "loopback"):
+        assert (tables["run"][0]["outcome"], tables["run"][0]["reason"]) == ("completed", "")
+        columns = ("peer", "pieces", "downloaded_bytes")
+        found = [tuple(row[name] for name in columns) for row in tables["downloads"]]
+        assert found == [(0, 4, 1_000_000), (1, 1, 1 << 18), (2, 4, 1_000_000)]
+        left = [row["left_s"] - row["arrived_s"] for row in tables["downloads"]]
+        assert left[1] == pytest.approx(1.9, abs=0.2)
+        done = [row["completed_s"] is not None for row in tables["downloads"]]
+        assert done == [True, False, True]
+        assert tables["run"][0]["payload_bytes_delivered"] == 2_000_000 + (1 << 18)
+        (origin,) = tables["origins"]
+        assert (origin["downloads"], origin["completed"]) == (3, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from flashcrowd import _core
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.content_server.snapshot import pace
-from flashcrowd.emulation.origin import Origin
+from flashcrowd.emulation.app import Context
+from flashcrowd.emulation.origins import Origins
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.study import Study
 
@@ -74,33 +77,44 @@ class Played:
         folder: for its files.
         change: of the plan.
         meanwhile: called after each turn.
+
+    Attributes:
+        app: all content servers, which are this one.
+        origin: it.
+        rows: its rows of `downloads`.
+        calls: how often something ended.
     """
 
     def __init__(
         self,
         folder: Path,
         change: Callable[[dict[str, Any]], object] = lambda _: None,
-        meanwhile: Callable[[Origin, Timetable], object] = lambda *_: None,
+        meanwhile: Callable[[Origins, Timetable], object] = lambda *_: None,
     ) -> None:
         (folder / "study.toml").write_text(CROWD)
         plan = json.loads(Study.load(folder / "study.toml").points()[0].plan().to_json())
         change(plan)
         self.calls = 0
-        self.origin = Origin(plan, 0, 0, 1, self._count)
         here: Any = Here(4)
-        self.origin.prepare(here, folder / "files")
+        parsed = _core.Plan(json.dumps(plan))
+        ports = itertools.repeat(0)
+        self.app = Origins(Context(plan, parsed, 1, here, folder / "files", self._count, ports))
+        self.origin = self.app._origins[0]
+        self.app.prepare()
         assert self.origin._server is not None
         self.origin._port = int(self.origin._server.address.rpartition(":")[2])
         self.table = Timetable(time.monotonic_ns())
-        self.origin.start(self.table)
+        self.app.open(self.table)
         try:
-            while not (self.origin.is_done or self.origin.outcome or self.origin.failure):
+            while not (self.app.is_done or self.app.stalled or self.app.failure):
                 assert self.table.now() < PATIENCE_S, "it does not end"
                 self.table.turn(0.05)
-                meanwhile(self.origin, self.table)
-            self.origin.cut_off(self.table.now())
+                meanwhile(self.app, self.table)
+            self.app.cut_off(self.table.now())
+            self.tables = self.app.tables(self.table.now())
+            self.rows = self.tables["downloads"]
         finally:
-            self.origin.close()
+            self.app.close()
 
     def _count(self) -> None:
         self.calls += 1
@@ -108,17 +122,17 @@ class Played:
 
 def test_all_come_in_time_and_go_with_their_files(tmp_path: Path) -> None:
     played = Played(tmp_path)
-    origin = played.origin
+    app, origin = played.app, played.origin
     assert [guest.visit.at_s for guest in origin.guests] == [0.0, 0.1, 0.2]
-    assert all(0 <= guest.arrived_s - guest.visit.at_s < 0.1 for guest in origin.guests)
+    arrived_s = [row["arrived_s"] for row in played.rows]
+    assert arrived_s == pytest.approx([0.05, 0.15, 0.25], abs=0.05)
     assert all(guest.answer.complete for guest in origin.guests)
-    assert (origin.received, origin.part, played.calls) == (3 << 20, 1.0, 3)
+    assert (app.payload_bytes, app.progress(9.0), played.calls) == (3 << 20, 1.0, 3)
     assert origin.hosts == {0, 1, 2, 3}
-    assert list(origin.unfinished()) == []
-    rows = origin.rows()
-    assert [row["downloaded_bytes"] for row in rows["downloads"]] == [1 << 20] * 3
-    assert rows["origins"][0]["sent_bytes"] == 3 << 20
-    assert rows["series"]
+    assert list(app.unfinished()) == []
+    assert [row["downloaded_bytes"] for row in played.rows] == [1 << 20] * 3
+    assert played.tables["origins"][0]["sent_bytes"] == 3 << 20
+    assert played.tables["series"]
     assert origin.violations() == []
     assert origin.pace()["broke_off"] == 0
     assert origin._server is not None
@@ -126,15 +140,15 @@ def test_all_come_in_time_and_go_with_their_files(tmp_path: Path) -> None:
 
 
 def test_a_stop_lets_nobody_come_any_more(tmp_path: Path) -> None:
-    def stop(origin: Origin, table: Timetable) -> None:
+    def stop(app: Origins, table: Timetable) -> None:
         if table.now() > 0.15:
-            origin.stop(table)
+            app.change({"kind": "stop", "workload": 0, "at_ns": 150_000_000}, table)
 
     played = Played(tmp_path, slow, stop)
     assert len(played.origin.guests) == 2
-    assert all(guest.left_s is not None for guest in played.origin.guests)
-    assert played.origin.outcome == ""
-    assert [row["completed_s"] for row in played.origin.rows()["downloads"]] == [None, None]
+    assert [row["left_s"] is None for row in played.rows] == [False, False]
+    assert [row["completed_s"] for row in played.rows] == [None, None]
+    assert played.app.stalled == ""
 
 
 def slow(plan: dict[str, Any]) -> None:
@@ -150,11 +164,11 @@ def test_who_leaves_early_goes_without_the_file(tmp_path: Path) -> None:
         leave = [300_000_000, 300_000_000, 400_000_000]
         arrivals |= {"kind": "sessions", "leave_ns": leave}
 
-    origin = Played(tmp_path, impatient).origin
-    left = [guest.left_s for guest in origin.guests]
+    played = Played(tmp_path, impatient)
+    left = [row["left_s"] for row in played.rows]
     assert left == pytest.approx([0.3, 0.3, 0.4], abs=0.05)
-    assert origin.part < 0.5
-    assert not any(guest.broke_off for guest in origin.guests)
+    assert played.app.progress(9.0) < 0.5
+    assert not any(guest.broke_off for guest in played.origin.guests)
 
 
 def test_where_nothing_comes_the_run_has_stalled(tmp_path: Path) -> None:
@@ -162,22 +176,23 @@ def test_where_nothing_comes_the_run_has_stalled(tmp_path: Path) -> None:
         plan["workloads"][0]["disk"]["positioning"]["time_ns"] = 100_000_000_000
 
     # The head stands where the file begins, and moves when the second client wants that again.
-    origin = Played(tmp_path, stuck).origin
-    words, _, since = origin.outcome.rpartition(" since ")
+    app = Played(tmp_path, stuck).app
+    words, _, since = app.stalled.rpartition(" since ")
     assert words == "origin origin: no block reached any of 2 clients"
     assert 0 < float(since.removesuffix(" s")) < 2
-    assert list(origin.unfinished()) == ["origin origin: 1 of 3 downloads are complete"]
+    assert list(app.unfinished()) == ["origin origin: 1 of 3 downloads are complete"]
 
 
 def test_a_server_that_ends_by_itself_fails_the_run(tmp_path: Path) -> None:
-    def end(origin: Origin, table: Timetable) -> None:
-        if table.now() > 0.25 and origin._server is not None:
-            origin._server.stop()
-            origin._server.stop()
-            assert origin._server.wait(5.0)
+    def end(app: Origins, table: Timetable) -> None:
+        server = app._origins[0]._server
+        if table.now() > 0.25 and server is not None:
+            server.stop()
+            server.stop()
+            assert server.wait(5.0)
 
     played = Played(tmp_path, slow, end)
-    assert played.origin.failure == "origin origin: the server ended by itself"
+    assert played.app.failure == "origin origin: the server ended by itself"
 
 
 def test_a_disk_that_failed_or_lost_its_pace_makes_it_invalid(tmp_path: Path) -> None:

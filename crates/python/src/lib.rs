@@ -65,9 +65,9 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::rules::{
-        CallRules, DownloadRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister,
-        TransferRules, WebRules, finished_outcome, horizon_outcome, origin_stalled, origin_tables,
-        origin_undelivered, origin_unfinished, swarm_waits, with_undelivered,
+        CallRules, DownloadRules, OriginRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch,
+        TrackerRegister, TransferRules, WebRules, finished_outcome, horizon_outcome, swarm_waits,
+        with_undelivered,
     };
     #[pymodule_export]
     use crate::simulate::{

@@ -11,9 +11,9 @@ use crate::apps::{self, AnyApp, App, World};
 use crate::kernel::{Content, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 use flashcrowd_plan::{Plan, What, Windowed};
-use flashcrowd_workload::{Outcome, Table};
+use flashcrowd_workload::{Outcome, Table, watch_interval};
 
 /// Runs `plan` with `seed` to its end, in virtual time, on this thread.
 ///
@@ -93,7 +93,10 @@ impl<'p> Run<'p> {
         }
         self.recorders.begin(&mut self.world);
         let queue = &mut self.world.queue;
-        queue.schedule(Time::START + watch_interval(self.plan), Event::new(EventKind::Watch, 0));
+        queue.schedule(
+            Time::START + watch_interval(&self.plan.stop),
+            Event::new(EventKind::Watch, 0),
+        );
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(EventKind::Horizon, 0));
     }
 
@@ -300,7 +303,7 @@ impl<'p> Run<'p> {
         if let Some(reason) = self.apps.iter_mut().find_map(|app| app.stall(world)) {
             world.outcome = Some(Outcome::Stalled(reason));
         }
-        let next = world.now + watch_interval(self.plan);
+        let next = world.now + watch_interval(&self.plan.stop);
         world.queue.schedule(next, Event::new(EventKind::Watch, 0));
     }
 
@@ -326,9 +329,4 @@ impl<'p> Run<'p> {
         let done = self.apps.iter().map(|app| app.progress(&self.world)).fold(1.0, f64::min);
         time.max(done)
     }
-}
-
-/// How often the run looks whether it gets anywhere.
-fn watch_interval(plan: &Plan) -> Span {
-    (plan.stop.stall_ns / 8).max(Span::from_millis(100))
 }

@@ -19,7 +19,8 @@ mod web;
 
 pub use call::{Call, Calls};
 pub use download::{Came, Division, Download, Downloads, Ended, Request};
-pub use outcome::Outcome;
+pub use origin::Origins;
+pub use outcome::{Outcome, watch_interval};
 pub use ping::{Ping, Pings};
 pub use series::{Sample, Sampler};
 pub use swarm::{

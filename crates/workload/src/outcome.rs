@@ -1,6 +1,7 @@
 //! How a run ended.
 
 use flashcrowd_base::{Span, Time};
+use flashcrowd_plan::Stop;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,11 @@ fn joined(lines: &[String]) -> String {
         0 => lines.join("; "),
         more => format!("{}; … and {more} more", lines[..MOST].join("; ")),
     }
+}
+
+/// How often a run looks whether it gets anywhere.
+pub fn watch_interval(stop: &Stop) -> Span {
+    (stop.stall_ns / 8).max(Span::from_millis(100))
 }
 
 /// What began later than this before the end of a run may still be in flight.

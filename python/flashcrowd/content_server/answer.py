@@ -8,6 +8,8 @@ from flashcrowd.content_server.chunks import Chunks, Wrong
 from flashcrowd.http.multipart import ByteRanges
 from flashcrowd.http.ranges import Ranges
 
+Piece = tuple[int, int]
+"""Where bytes of a file begin and end."""
 MOST_HEAD = 1 << 16
 _BOUNDARY = re.compile(rb"multipart/byteranges;\s*boundary=\"?([^\"\s;]+)", re.IGNORECASE)
 
@@ -57,8 +59,8 @@ class Answer:
         """Whether all of the file has come."""
         return self.received == len(self._contents)
 
-    def feed(self, data: memoryview) -> None:
-        """What has come next on the connection.
+    def feed(self, data: memoryview) -> list[Piece]:
+        """What has come next on the connection; what it brought of the file.
 
         Raises:
             Wrong: it is not what was asked for.
@@ -71,19 +73,21 @@ class Answer:
             if end < 0:
                 if len(self._head) > MOST_HEAD:
                     raise Wrong("an answer whose head has no end")
-                return
+                return []
             data = data[end + 4 - before :]
             self._begin(self._head[:end])
             self._head = None
+        found: list[Piece] = []
         if not len(data):
-            return
+            return found
         bodies = self._chunks.feed(data) if self._chunks is not None else iter((data,))
         for body in bodies:
             if self._parts is None:
-                self._keep(self.received, body)
+                found.append(self._keep(self.received, body))
                 continue
             for at, piece in self._parts.feed(body):
-                self._keep(at, piece)
+                found.append(self._keep(at, piece))
+        return found
 
     def _begin(self, head: bytes) -> None:
         status, _, fields = head.partition(b"\r\n")
@@ -102,10 +106,11 @@ class Answer:
                 raise Wrong("an answer in another form than the server's order")
             self._parts = ByteRanges(boundary[1], len(self._contents))
 
-    def _keep(self, at: int, piece: memoryview) -> None:
+    def _keep(self, at: int, piece: memoryview) -> Piece:
         if not self._contents.startswith(piece, at):  # type: ignore[arg-type]
             raise Wrong(f"other bytes than the file has at {at}")
         self.received += len(piece)
         self.had.add(at, at + len(piece))
         if self.had.bytes != self.received:
             raise Wrong(f"bytes at {at} that it has already")
+        return at, at + len(piece)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from flashcrowd import _core
+from flashcrowd.content_server.answer import Piece
 from flashcrowd.content_server.chunks import Wrong
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.snapshot import PaceReport
@@ -37,6 +38,8 @@ class Crowd:
         visits: who comes.
         contents: of each file; it is at the path of its number.
         ledger: what is written down of the server.
+        rules: what happens to clients of content servers.
+        place: of the server, in them.
 
     Attributes:
         visitors: those who came.
@@ -50,91 +53,89 @@ class Crowd:
         visits: Sequence[Visit],
         contents: Sequence[bytes],
         ledger: Ledger,
+        rules: _core.OriginRules,
+        place: int,
     ) -> None:
         self.visitors: list[Visitor] = []
         self.failures: list[str] = []
-        self.end_s = 0.0
+        self.end_s = self._begin_s = 0.0
         host, _, port = server.address.rpartition(":")
         self._address = (host, int(port))
         self._visits = sorted(visits, key=lambda it: it.at_s)
         self._contents = contents
         self._ledger = ledger
-        self._online = 0
+        self._rules, self._place = rules, place
         self._buffer = memoryview(bytearray(READ))
 
-    def play(
-        self, name: str, horizon_s: float, stall_s: float, tell: Callable[[float], None]
-    ) -> tuple[str, str]:
+    def play(self, horizon_s: float, tell: Callable[[float], None]) -> tuple[str, str]:
         """Let all of them come and go; how it ended, and why, as in the simulation.
 
         Args:
-            name: of the origin.
             horizon_s: when it ends at the latest.
-            stall_s: it ends if nothing has reached anybody for so long.
             tell: called now and then with how far it is, 0 to 1.
         """
-        begin = time.monotonic()
+        self._begin_s = time.monotonic()
         coming = self._visits[::-1]
         here: list[Visitor] = []
-        wanted = sum(len(self._contents[it.file]) for it in self._visits)
-        had = moved = 0
-        moved_s = 0.0
-        while coming or here:
-            now = time.monotonic() - begin
-            self.end_s = now
-            if had > moved or not here:
-                moved, moved_s = had, now
-            if now >= horizon_s or now - moved_s >= stall_s:
-                for visitor in here:
-                    visitor.close(now)
-                self._ledger.close(now, self._online)
-                if now >= horizon_s:
-                    return "horizon", _core.origin_unfinished(
-                        name, self._complete, len(self._visits)
-                    )
-                return "stalled", _core.origin_stalled(name, len(here), moved_s)
-            self._ledger.look(now, self._online)
+        outcome = None
+        while outcome is None:
+            now = self._now()
+            self._ledger.look(now)
             while coming and coming[-1].at_s <= now:
                 here.append(self._admit(coming.pop(), now))
-                moved_s = now
-            for visitor in here:
-                before = visitor.answer.received
-                if not self._turn(visitor, time.monotonic() - begin):
-                    visitor.close(time.monotonic() - begin)
-                had += visitor.answer.received - before
-            here = [visitor for visitor in here if visitor.left_s is None]
-            self._online = len(here)
-            tell(had / max(wanted, 1))
+            here = [visitor for visitor in here if self._turn(visitor)]
+            tell(self._rules.progress())
+            outcome = self._outcome(self._now(), horizon_s)
             next_s = now + TICK_S
             if not here and coming:
-                next_s = min(coming[-1].at_s, self._ledger.due_s)
-            time.sleep(max(0.0, next_s - (time.monotonic() - begin)))
-        self.end_s = time.monotonic() - begin
-        self._ledger.close(self.end_s, self._online)
-        return "completed", ""
+                next_s = min(coming[-1].at_s, self._ledger.due_s, horizon_s)
+            if outcome is None:
+                time.sleep(max(0.0, next_s - self._now()))
+        self.end_s = self._now()
+        for visitor in here:
+            visitor.close()
+        self._ledger.close(self.end_s)
+        return outcome
 
-    @property
-    def _complete(self) -> int:
-        return sum(it.answer.complete for it in self.visitors)
+    def _outcome(self, now_s: float, horizon_s: float) -> tuple[str, str] | None:
+        """How it has ended, if it has."""
+        if stalled := self._rules.stalled(now_s):
+            return "stalled", stalled
+        if self._rules.is_done():
+            return _core.finished_outcome(None)
+        if now_s >= horizon_s:
+            return _core.horizon_outcome(self._rules.unfinished())
+        return None
 
     def _admit(self, visit: Visit, now: float) -> Visitor:
-        contents = self._contents[visit.file]
-        visitor = Visitor(visit, self._address, f"/{visit.file}", contents, now)
+        contents, number = self._contents[visit.file], visit.number
+        self._rules.come(now, self._place, number)
+
+        def read(pieces: list[Piece]) -> None:
+            self._rules.receive(self._now(), self._place, number, pieces)
+
+        visitor = Visitor(visit, self._address, f"/{visit.file}", contents, now, read)
         self.visitors.append(visitor)
         return visitor
 
-    def _turn(self, visitor: Visitor, now: float) -> bool:
-        leave = visitor.visit.leave_s
-        if leave is not None and now >= leave:
-            return False
+    def _turn(self, visitor: Visitor) -> bool:
+        """Let a client read; whether it stays."""
+        visit = visitor.visit
+        leaves = visit.leave_s is not None and self._now() >= visit.leave_s
         try:
-            goes_on = visitor.turn(now, self._buffer)
+            if not leaves and visitor.turn(self._now(), self._buffer):
+                return True
         except (Wrong, Malformed) as error:
-            self.failures.append(f"{visitor.visit.host_name}: {error}")
-            return False
-        if not goes_on and not visitor.answer.complete:
-            visitor.broke_off = True
-        return goes_on
+            self.failures.append(f"{visit.host_name}: {error}")
+            leaves = True
+        visitor.broke_off = not leaves and not visitor.answer.complete
+        ends = self._rules.lose if visitor.broke_off else self._rules.leave
+        ends(self._now(), self._place, visit.number)
+        visitor.close()
+        return False
+
+    def _now(self) -> float:
+        return time.monotonic() - self._begin_s
 
     def pace(self) -> LinesPace:
         """How well the disk and the lines were played."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows, of_columns
-from flashcrowd.content_server.answer import Answer
 from flashcrowd.content_server.snapshot import PaceReport, Snapshot, pace, snapshot
-from flashcrowd.content_server.visit import Visit
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import OriginWorkload, Plan, Sampled
 
@@ -28,15 +25,6 @@ _LEVELS: dict[Sampled, Literal["queued_reads", "waiting"]] = {
 }
 
 
-class Guest(Protocol):
-    """A client that has come."""
-
-    visit: Visit
-    arrived_s: float
-    left_s: float | None
-    answer: Answer
-
-
 class Ledger:
     """What one server does, looked at when something of it is to be known.
 
@@ -44,11 +32,18 @@ class Ledger:
         server: the server.
         plan: the plan.
         index: number of the origin among the workloads.
+        rules: what its clients do.
     """
 
-    def __init__(self, server: _core.ContentServer, plan: Plan, index: int) -> None:
+    def __init__(
+        self,
+        server: _core.ContentServer,
+        plan: Plan,
+        index: int,
+        rules: _core.OriginRules,
+    ) -> None:
         self._server = server
-        self._plan, self._index = plan, index
+        self._rules, self._place = rules, rules.place(index)
         self._origin = workload(plan, index, OriginWorkload)
         self._window_s = window_s(plan)
         self._edges: list[tuple[float, Snapshot]] = []
@@ -63,18 +58,13 @@ class Ledger:
         self._last: Snapshot | None = None
 
     @property
-    def name(self) -> str:
-        """Of the origin whose server it is."""
-        return self._origin["name"]
-
-    @property
     def due_s(self) -> float:
         """When something is to be known of the server next; infinite if nothing is."""
         edges = self._window_s[len(self._edges) :]
         return min((*edges, *(look[0] for look in self._looks[:1])), default=math.inf)
 
-    def look(self, now_s: float, online: int) -> None:
-        """Take what is to be known at instants that have passed; `online` clients are here."""
+    def look(self, now_s: float) -> None:
+        """Take what is to be known at instants that have passed."""
         while len(self._edges) < 2 and now_s >= self._window_s[len(self._edges)]:
             self._edges.append((now_s, snapshot(self._server)))
         while self._looks and self._looks[0][0] <= now_s:
@@ -85,14 +75,15 @@ class Ledger:
                 value = (found[key] - self._before[key]) * 8 / every
                 self._before[key] = found[key]
             else:
+                online = self._rules.online(self._place)
                 value = found[_LEVELS[what]] if what in _LEVELS else online
             name = self._origin["name"]
             self._series.append({"what": what, "source": name, "t_s": at, "value": float(value)})
 
-    def close(self, now_s: float, online: int) -> None:
+    def close(self, now_s: float) -> None:
         """The run is over: what the server does from here on is no part of it."""
         if self._last is None:
-            self.look(now_s, online)
+            self.look(now_s)
             self._last = snapshot(self._server)
             while len(self._edges) < 2:
                 self._edges.append((now_s, self._last))
@@ -106,22 +97,10 @@ class Ledger:
         """How well its disk kept its pace."""
         return pace(self._last or snapshot(self._server))
 
-    def tables(self, guests: Sequence[Guest]) -> Rows:
-        """Rows of the tables `downloads`, `origins` and `series`, after `close`.
-
-        Args:
-            guests: those who came.
-        """
-        came = [
-            (
-                *(it.visit.number, it.visit.population, it.visit.host, it.visit.at_s),
-                *(it.arrived_s, it.left_s, it.answer.received, it.answer.complete),
-            )
-            for it in guests
-        ]
+    def tables(self) -> Rows:
+        """Rows of the tables `downloads`, `origins` and `series`, after `close`."""
         before, after = ((at_s, json.dumps(found)) for at_s, found in self._edges)
-        plan = _core.Plan(json.dumps(self._plan))
-        found = _core.origin_tables(plan, self._index, before, after, came)
+        found = self._rules.tables(self._place, before, after)
         return {**of_columns(found), "series": self._series}
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from flashcrowd import _core
 from flashcrowd.base.errors import why
 from flashcrowd.base.messages import Asker, Failed, Order, Tables
-from flashcrowd.content_server import undelivered
 from flashcrowd.content_server.crowd import Crowd, LinesPace
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.processor import Cost, Processor
@@ -26,7 +25,7 @@ from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
 from flashcrowd.plan.parts import numbered, parse
-from flashcrowd.plan.types import OriginWorkload, Stop
+from flashcrowd.plan.types import OriginWorkload
 
 MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""
@@ -71,10 +70,11 @@ def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
         # A small send buffer, so that TCP stops the server where the line would.
         sockets = {"send_buffer_bytes": origin["unsent_bytes"]}
         server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
-        ledger = Ledger(server, plan, index)
-        crowd = Crowd(server, visits, contents, ledger)
+        rules = _core.OriginRules(_core.Plan(plan_json), seed)
+        ledger = Ledger(server, plan, index, rules)
+        crowd = Crowd(server, visits, contents, ledger, rules, rules.place(index))
         try:
-            return played(crowd, ledger, plan["stop"], tell)
+            return played(crowd, ledger, rules, plan["stop"]["horizon_ns"] / 1e9, tell)
         finally:
             server.stop()
             server.stop()
@@ -83,7 +83,8 @@ def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
 def played(
     crowd: Crowd,
     ledger: Ledger,
-    stop: Stop,
+    rules: _core.OriginRules,
+    horizon_s: float,
     tell: Callable[[float], None],
 ) -> Tables:
     """Let a crowd come and go.
@@ -91,23 +92,22 @@ def played(
     Args:
         crowd: who comes, to a server that has begun.
         ledger: what is written down of that server.
-        stop: when the plan ends at the latest.
+        rules: what the crowd does.
+        horizon_s: when it ends at the latest.
         tell: called now and then with how far it is, 0 to 1.
     """
     gc.freeze()
     gc.disable()  # a collection would keep lines waiting
     processor = Processor()
     try:
-        outcome, reason = crowd.play(
-            ledger.name, stop["horizon_ns"] / 1e9, stop["stall_ns"] / 1e9, tell
-        )
+        outcome, reason = crowd.play(horizon_s, tell)
         cost = processor.since()
     finally:
         gc.enable()
         gc.unfreeze()
     pace: Pace = {**crowd.pace(), **cost}
-    lost = undelivered.of_clients(ledger.name, crowd.visitors, crowd.end_s, outcome)
-    outcome, reason = _core.with_undelivered(outcome, reason, list(lost))
+    lost = rules.undelivered(crowd.end_s, outcome)
+    outcome, reason = _core.with_undelivered(outcome, reason, lost)
     if wrong := list(violations(pace)):
         outcome, reason = "invalid", "; ".join(wrong)
     if crowd.failures:
@@ -122,11 +122,11 @@ def played(
                 "reason": reason,
                 "end_s": crowd.end_s,
                 **nothing,
-                "payload_bytes_delivered": sum(it.answer.received for it in crowd.visitors),
+                "payload_bytes_delivered": rules.payload_bytes(),
                 "retransmitted_packets": 0,
             }
         ],
-        **ledger.tables(crowd.visitors),
+        **ledger.tables(),
     }
     return Tables(tables, pace)
 

@@ -7,8 +7,9 @@ as a slow line would: what has not been read is not sent.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
-from flashcrowd.content_server.answer import Answer, request
+from flashcrowd.content_server.answer import Answer, Piece, request
 from flashcrowd.content_server.visit import Visit
 
 MTU = 1500
@@ -56,23 +57,28 @@ class Visitor:
         path: of the file.
         contents: of the file.
         now_s: the present instant.
+        read: told which bytes of the file have come.
 
     Attributes:
         answer: what has come.
-        left_s: when its connection ended.
         broke_off: whether its connection ended before it had its file.
         lost: bytes that its line could have carried, had they been read in time.
     """
 
     def __init__(
-        self, visit: Visit, address: tuple[str, int], path: str, contents: bytes, now_s: float
+        self,
+        visit: Visit,
+        address: tuple[str, int],
+        path: str,
+        contents: bytes,
+        now_s: float,
+        read: Callable[[list[Piece]], None],
     ) -> None:
         self.visit = visit
-        self.arrived_s = now_s
-        self.left_s: float | None = None
         self.answer = Answer(contents, in_order=visit.in_order)
         self.broke_off = False
         self.lost = 0.0
+        self._told = read
         self._line = Line(visit.rate_bps, now_s)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -105,10 +111,9 @@ class Visitor:
             # So much was there that more could have come.
             self.lost += self._line.forgotten
         self._line.take(count)
-        self.answer.feed(buffer[:count])
+        self._told(self.answer.feed(buffer[:count]))
         return not self.answer.complete
 
-    def close(self, now_s: float) -> None:
+    def close(self) -> None:
         """End the connection."""
-        self.left_s = now_s
         self._socket.close()

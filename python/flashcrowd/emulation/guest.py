@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Callable
 
-from flashcrowd.content_server.answer import Answer, request
+from flashcrowd.content_server.answer import Answer, Piece, request
 from flashcrowd.content_server.chunks import Wrong
 from flashcrowd.content_server.visit import Visit
 from flashcrowd.emulation.timetable import Timetable
@@ -32,13 +32,11 @@ class Guest:
     Args:
         visit: what it is.
         contents: of the file.
-        read: told of bytes of the file that have come.
+        read: told which bytes of the file have come.
         ended: called when it goes.
 
     Attributes:
         visit: what it is.
-        arrived_s: when it came.
-        left_s: when it went, with its file or without; None while it is here.
         answer: what has come.
         broke_off: whether its connection ended before it had its file.
         failure: what the server did wrong, in words; empty if nothing.
@@ -48,12 +46,10 @@ class Guest:
         self,
         visit: Visit,
         contents: bytes,
-        read: Callable[[int], None],
+        read: Callable[[list[Piece]], None],
         ended: Callable[[Guest], None],
     ) -> None:
         self.visit = visit
-        self.arrived_s = 0.0
-        self.left_s: float | None = None
         self.answer = Answer(contents, in_order=visit.in_order)
         self.broke_off = False
         self.failure = ""
@@ -71,7 +67,6 @@ class Guest:
             remote: where the server listens.
             table: the clock of the run.
         """
-        self.arrived_s = table.now()
         path = f"/{self.visit.file}"
         self._request = memoryview(request(path, remote, in_order=self.visit.in_order))
         self._socket = made
@@ -82,7 +77,6 @@ class Guest:
         """Go; without the whole file the connection is reset, as an aborted one is."""
         if self._socket is None:
             return
-        self.left_s = table.now()
         table.forget(self._socket)
         self.close()
         self._ended(self)
@@ -118,14 +112,13 @@ class Guest:
         if not count:
             self._break_off(table)
             return
-        before = self.answer.received
         try:
-            self.answer.feed(_INTO[:count])
+            found = self.answer.feed(_INTO[:count])
         except (Wrong, Malformed) as error:
             self.failure = f"{self.visit.host_name}: {error}"
             self.leave(table)
             return
-        self._told(self.answer.received - before)
+        self._told(found)
         if self.answer.complete:
             self.leave(table)
         elif self.answer.received >= EARLY_BYTES:

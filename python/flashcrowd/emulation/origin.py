@@ -7,12 +7,13 @@ instants of the simulation, and their lines are those of the emulated network.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from flashcrowd import _core
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.content_server import begin
+from flashcrowd.content_server.answer import Piece
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import Visit, visits_of
@@ -26,7 +27,6 @@ from flashcrowd.plan.types import OriginWorkload, Plan
 
 PACES = "paces"
 """What a lab tells beside tables: how well the disks of servers kept their pace."""
-_LEAST_WATCH_S = 0.1
 
 
 class Origin:
@@ -37,14 +37,13 @@ class Origin:
         index: number of the origin among the workloads.
         port: where the server listens.
         seed: the run's.
+        rules: what happens to the clients of content servers.
         ended: called when a client has gone, and when the server is stopped.
 
     Attributes:
         spec: the workload, as the plan has it.
         guests: the clients who have come.
-        received: bytes of files that have reached clients.
         failure: why the run cannot go on; empty while it can.
-        outcome: why it gets no further; empty while it does.
     """
 
     def __init__(
@@ -53,24 +52,19 @@ class Origin:
         index: int,
         port: int,
         seed: int,
+        rules: _core.OriginRules,
         ended: Callable[[], None],
     ) -> None:
         self.spec = workload(plan, index, OriginWorkload)
         self.guests: list[Guest] = []
-        self.received = 0
         self.failure = ""
-        self.outcome = ""
         self._plan = plan
         self._index = index
         self._port = port
+        self._rules, self._place = rules, rules.place(index)
         self._ended = ended
         self._visits = visits_of(plan, json.dumps(plan), seed, index)
         self._contents = contents_of(self.spec, seed)
-        self._stall_s = plan["stop"]["stall_ns"] / 1e9
-        self._moved_s = 0.0
-        self._to_come = len(self._visits)
-        self._online = self._completed = 0
-        self._stopped = False
         self._hosts: Hosts | None = None
         self._server: _core.ContentServer | None = None
         self._ledger: Ledger | None = None
@@ -94,18 +88,17 @@ class Origin:
         with hosts.inside(self.spec["host"]) as place:
             made = settings(self.spec, folder, sockets)
             self._server = begin(made, [f"{place.address}:{self._port}"])
-        self._ledger = Ledger(self._server, self._plan, self._index)
+        self._ledger = Ledger(self._server, self._plan, self._index, self._rules)
 
     def start(self, table: Timetable) -> None:
         """Have everybody come in time."""
         for visit in self._visits:
             table.at(visit.at_s, lambda visit=visit: self._admit(visit, table))
         self._look(table)
-        self._watch(table)
 
     def stop(self, table: Timetable) -> None:
         """Nobody comes any more, and who is here goes."""
-        self._stopped = True
+        self._rules.stop(table.now(), self._place)
         for guest in self.guests:
             guest.leave(table)
         self._ended()
@@ -113,7 +106,7 @@ class Origin:
     def cut_off(self, now_s: float) -> None:
         """The run is over: what the server has done by now counts."""
         if self._ledger is not None:
-            self._ledger.close(now_s, self._online)
+            self._ledger.close(now_s)
 
     def close(self) -> None:
         """End the server, and what is left of connections."""
@@ -124,29 +117,13 @@ class Origin:
             self._server.stop()  # at once
 
     @property
-    def is_done(self) -> bool:
-        """Whether all clients have come and gone."""
-        return not self._online and (self._stopped or not self._to_come)
-
-    @property
-    def part(self) -> float:
-        """How much of what all clients want has come, 0 to 1."""
-        wanted = len(self._visits) * self.spec["files"]["size_bytes"]
-        return self.received / wanted if wanted else 1.0
-
-    @property
     def hosts(self) -> set[int]:
         """The hosts of the server and of its clients, by number."""
         return {self.spec["host"], *(it.host for it in self._visits)}
 
-    def unfinished(self) -> Iterator[str]:
-        """What is left to do, in words."""
-        if not self.is_done:
-            yield _core.origin_unfinished(self.spec["name"], self._completed, len(self._visits))
-
     def rows(self) -> Rows:
         """Its rows of the tables `downloads`, `origins` and `series`, after `cut_off`."""
-        return {} if self._ledger is None else self._ledger.tables(self.guests)
+        return {} if self._ledger is None else self._ledger.tables()
 
     def pace(self) -> Row:
         """How well its disk kept its pace, and how many connections broke off."""
@@ -166,8 +143,7 @@ class Origin:
 
     def _admit(self, visit: Visit, table: Timetable) -> None:
         assert self._hosts is not None
-        self._to_come -= 1
-        if self._stopped:
+        if not self._rules.come(table.now(), self._place, visit.number):
             return
         remote = self._hosts.places[self.spec["host"]].address, self._port
         stacks = self._plan["stacks"]
@@ -179,20 +155,19 @@ class Origin:
             self.failure = f"origin {self.spec['name']}: {visit.host_name} has no socket: {error}"
             self._ended()
             return
-        guest = Guest(visit, self._contents[visit.file], self._heard, self._left)
+
+        def read(pieces: list[Piece]) -> None:
+            self._rules.receive(table.now(), self._place, visit.number, pieces)
+
+        guest = Guest(visit, self._contents[visit.file], read, lambda it: self._left(it, table))
         self.guests.append(guest)
-        self._online += 1
-        self._moved_s = table.now()
         guest.come(made, remote, table)
         if visit.leave_s is not None:
             table.at(visit.leave_s, lambda: guest.leave(table))
 
-    def _heard(self, count: int) -> None:
-        self.received += count
-
-    def _left(self, guest: Guest) -> None:
-        self._online -= 1
-        self._completed += guest.answer.complete
+    def _left(self, guest: Guest, table: Timetable) -> None:
+        ends = self._rules.lose if guest.broke_off else self._rules.leave
+        ends(table.now(), self._place, guest.visit.number)
         self.failure = self.failure or guest.failure
         if guest.broke_off and self._server is not None and self._server.wait(0.0):
             self.failure = f"origin {self.spec['name']}: the server ended by itself"
@@ -201,19 +176,6 @@ class Origin:
     def _look(self, table: Timetable) -> None:
         """Take what is to be known of the server, again and again."""
         assert self._ledger is not None
-        self._ledger.look(table.now(), self._online)
+        self._ledger.look(table.now())
         if (due_s := self._ledger.due_s) < self._plan["stop"]["horizon_ns"] / 1e9:
             table.at(due_s, lambda: self._look(table))
-
-    def _watch(self, table: Timetable, before: int = -1, since_s: float = 0.0) -> None:
-        """See whether anything still comes, as often as the simulation does."""
-        now = table.now()
-        if self.received != before or not self._online:
-            since_s = now
-        elif now - max(since_s, self._moved_s) >= self._stall_s:
-            last_s = max(since_s, self._moved_s)
-            self.outcome = _core.origin_stalled(self.spec["name"], self._online, last_s)
-            self._ended()
-            return
-        every_s = max(self._stall_s / 8, _LEAST_WATCH_S)
-        table.at(now + every_s, lambda: self._watch(table, self.received, since_s))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from flashcrowd import _core
 from flashcrowd.base.rows import Rows
-from flashcrowd.content_server import undelivered
 from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.origin import PACES, Origin
 from flashcrowd.emulation.promptness import Promptness
@@ -30,8 +30,14 @@ class Origins(App):
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._rules = _core.OriginRules(context.parsed, context.seed)
+        self._stalled = ""
         self._origins = {
-            index: Origin(context.plan, index, next(context.ports), context.seed, self._one_ended)
+            index: Origin(
+                *(context.plan, index, next(context.ports), context.seed),
+                self._rules,
+                self._one_ended,
+            )
             for index, _ in context.workloads(OriginWorkload)
         }
         self._promptness = Promptness()
@@ -47,6 +53,7 @@ class Origins(App):
             origin.start(table)
         if self._origins:
             self._promptness.start(table)
+            self._watch(table)
 
     def change(self, change: Change, table: Timetable) -> None:
         """Nobody comes any more to a server that is stopped."""
@@ -58,6 +65,15 @@ class Origins(App):
         self.failure = self.failure or next(wrong, "")
         self._context.ended()
 
+    def _watch(self, table: Timetable) -> None:
+        """See whether anything still comes, as often as the simulation does."""
+        now = table.now()
+        self._stalled = self._rules.stalled(now) or ""
+        if self._stalled:
+            self._context.ended()
+        else:
+            table.at(now + self._rules.watch_s(), lambda: self._watch(table))
+
     @property
     def is_finite(self) -> bool:
         """Whether there is a content server."""
@@ -66,26 +82,25 @@ class Origins(App):
     @property
     def is_done(self) -> bool:
         """Whether all clients have come and gone."""
-        return all(origin.is_done for origin in self._origins.values())
+        return self._rules.is_done()
 
     @property
     def stalled(self) -> str:
         """Why a server's clients get no further."""
-        return next((origin.outcome for origin in self._origins.values() if origin.outcome), "")
+        return self._stalled
 
     def progress(self, now_s: float) -> float:
-        """How far the server is that is furthest behind."""
+        """How much of what all clients want has come, 0 to 1."""
         del now_s
-        return min((origin.part for origin in self._origins.values()), default=1.0)
+        return self._rules.progress()
 
     def unfinished(self) -> Iterable[str]:
         """A line for each server that is not done."""
-        return (line for origin in self._origins.values() for line in origin.unfinished())
+        return self._rules.unfinished()
 
     def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
         """A line for each server whose clients lack something."""
-        for origin in self._origins.values():
-            yield from undelivered.of_clients(origin.spec["name"], origin.guests, now_s, outcome)
+        return self._rules.undelivered(now_s, outcome)
 
     def violations(self) -> Iterable[str]:
         """Why what servers did is no measurement of the plan."""
@@ -94,8 +109,8 @@ class Origins(App):
 
     @property
     def payload_bytes(self) -> int:
-        """Bytes of files that have reached clients."""
-        return sum(origin.received for origin in self._origins.values())
+        """Bytes of blocks that have reached clients."""
+        return self._rules.payload_bytes()
 
     @property
     def kernels(self) -> set[int]:

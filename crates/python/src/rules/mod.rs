@@ -12,7 +12,7 @@ mod webs;
 
 pub(crate) use calls::CallRules;
 pub(crate) use downloads::DownloadRules;
-pub(crate) use origins::{origin_stalled, origin_tables, origin_undelivered, origin_unfinished};
+pub(crate) use origins::OriginRules;
 pub(crate) use pings::PingRules;
 pub(crate) use swarms::{SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, swarm_waits};
 pub(crate) use transfers::TransferRules;

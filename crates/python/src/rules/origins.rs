@@ -3,43 +3,120 @@
 use flashcrowd_base::Span;
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::DiskCounters;
-use flashcrowd_plan::{Windowed, Workload};
-use flashcrowd_workload::origin::{self, Client, Counts, Download, Row};
+use flashcrowd_workload::origin::Counts;
+use flashcrowd_workload::{Origins, watch_interval};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
+use std::sync::Mutex;
 
-use super::{Named, at, named, outcome_of};
+use super::{Named, at, held, named, outcome_of};
 use crate::plan::Plan;
 
-/// A line about the clients of a content server, if they lack something. Of each that has come its number, when it
-/// came and left, bytes of its file, and whether it lost its connection before it had it.
-#[pyfunction]
-pub(crate) fn origin_undelivered(
-    name: &str,
-    came: Vec<(u32, f64, Option<f64>, u64, bool)>,
-    now_s: f64,
-    outcome: &str,
-) -> Option<String> {
-    let client = |(number, arrived, left, bytes, is_lost): (u32, f64, Option<f64>, u64, bool)| {
-        let (arrived, left, is_silent) = (at(arrived), left.map(at), bytes == 0);
-        Client { number, arrived, left, bytes, is_silent, is_lost }
-    };
-    let came: Vec<Client> = came.into_iter().map(client).collect();
-    let outcome = outcome_of(outcome, String::new());
-    origin::undelivered(name, &came, at(now_s), outcome.as_ref())
+/// The content servers of a run, each by its place among all, and their clients, each by its number there.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct OriginRules {
+    origins: Mutex<Origins>,
+    plan: Plan,
 }
 
-/// Why a content server gets no further: so many clients are there, and nothing has arrived since then.
-#[pyfunction]
-pub(crate) fn origin_stalled(name: &str, online: usize, since_s: f64) -> String {
-    origin::stalled(name, online, at(since_s))
-}
+#[pymethods]
+impl OriginRules {
+    /// Those of a plan, in a run with a seed.
+    #[new]
+    fn new(plan: &Plan, seed: u64) -> OriginRules {
+        let origins = Mutex::new(Origins::new(plan.data(), seed));
+        OriginRules { origins, plan: plan.clone() }
+    }
 
-/// What is left to do of a content server.
-#[pyfunction]
-pub(crate) fn origin_unfinished(name: &str, complete: usize, all: usize) -> String {
-    origin::unfinished(name, complete, all)
+    /// The place of the content server that is this workload. Raises `ValueError`.
+    fn place(&self, workload: u32) -> PyResult<usize> {
+        let found = held(&self.origins).place_of(workload);
+        found.ok_or_else(|| PyValueError::new_err(format!("workload {workload} is no origin")))
+    }
+
+    /// A client comes; false if it goes at once, as the server was stopped.
+    fn come(&self, now_s: f64, place: usize, number: u32) -> bool {
+        held(&self.origins).origins[place].come(at(now_s), number)
+    }
+
+    /// Bytes of its file have come at a client, each piece with its begin and its end. It goes when it has all.
+    fn receive(&self, now_s: f64, place: usize, number: u32, pieces: Vec<(u64, u64)>) {
+        let origin = &mut held(&self.origins).origins[place];
+        for (begin, end) in pieces {
+            origin.receive(at(now_s), number, begin..end);
+        }
+    }
+
+    /// A client leaves without its file, if it is here.
+    fn leave(&self, now_s: f64, place: usize, number: u32) {
+        held(&self.origins).origins[place].leave(at(now_s), number);
+    }
+
+    /// A client loses its connection, and leaves.
+    fn lose(&self, now_s: f64, place: usize, number: u32) {
+        held(&self.origins).origins[place].lose(at(now_s), number);
+    }
+
+    /// The timeline stops a server: its clients leave, and others go as soon as they come.
+    fn stop(&self, now_s: f64, place: usize) {
+        held(&self.origins).origins[place].stop(at(now_s));
+    }
+
+    /// Clients of a server that are here.
+    fn online(&self, place: usize) -> u32 {
+        held(&self.origins).origins[place].online()
+    }
+
+    /// Whether all clients have come and gone.
+    fn is_done(&self) -> bool {
+        held(&self.origins).is_done()
+    }
+
+    /// Why a server gets no further, if one does not.
+    fn stalled(&self, now_s: f64) -> Option<String> {
+        held(&self.origins).stalled(at(now_s))
+    }
+
+    /// How often to ask for that, in seconds.
+    fn watch_s(&self) -> f64 {
+        watch_interval(&self.plan.data().stop).seconds()
+    }
+
+    /// Which part of what all clients want has arrived.
+    fn progress(&self) -> f64 {
+        held(&self.origins).progress()
+    }
+
+    /// A line for each server whose clients have not all ended.
+    fn unfinished(&self) -> Vec<String> {
+        held(&self.origins).unfinished()
+    }
+
+    /// A line for each server whose clients lack something; `outcome` is how the run ended, as far as is known.
+    fn undelivered(&self, now_s: f64, outcome: &str) -> Vec<String> {
+        let outcome = outcome_of(outcome, String::new());
+        held(&self.origins).undelivered(at(now_s), outcome.as_ref())
+    }
+
+    /// Bytes of blocks that have arrived.
+    fn payload_bytes(&self) -> u64 {
+        held(&self.origins).payload_bytes()
+    }
+
+    /// The tables `downloads` and `origins` about a server by name, as their columns by name. `before` and `after` are
+    /// the instants at which it begins and ends to count, with its snapshot there.
+    fn tables(
+        &self,
+        place: usize,
+        before: (f64, String),
+        after: (f64, String),
+    ) -> PyResult<Vec<Named>> {
+        let counts = (counts((before.0, &before.1))?, counts((after.0, &after.1))?);
+        let origins = held(&self.origins);
+        let tables = origins.tables(self.plan.data(), place..place + 1, vec![counts]);
+        Ok(tables.into_iter().map(named).collect())
+    }
 }
 
 /// What of a server's snapshot, see `Snapshot` of the crate flashcrowd-server, is in the table `origins`.
@@ -84,58 +161,4 @@ fn counts((at_s, snapshot): (f64, &str)) -> PyResult<Counts> {
         machine,
         disk: DiskCounters { seeks, busy, cost, ..DiskCounters::default() },
     })
-}
-
-/// A client as a program tells of it: its number, population and host, when it was due, came and left, the bytes
-/// that have come, and whether those are all.
-type Came = (u32, String, u32, f64, f64, Option<f64>, u64, bool);
-
-/// The tables `downloads` and `origins` about the content server that is a workload of a plan, by what it had done at
-/// two instants, and of the clients that have come.
-#[pyfunction]
-pub(crate) fn origin_tables(
-    plan: &Plan,
-    workload: u32,
-    before: (f64, String),
-    after: (f64, String),
-    mut came: Vec<Came>,
-) -> PyResult<Vec<Named>> {
-    let plan = plan.data();
-    let Some(Workload::Origin(spec)) = plan.workloads.get(workload as usize) else {
-        return Err(PyValueError::new_err(format!("workload {workload} is no origin")));
-    };
-    let window = plan.measures.window(Windowed::Origins);
-    came.retain(|it| window.is_none_or(|window| window.holds(at(it.3))));
-    came.sort_by_key(|it| it.0);
-    let host = |number: u32| plan.network.hosts[number as usize].name.as_str();
-    let block = u64::from(spec.settings.block_bytes);
-    let downloads: Vec<Download<'_>> = came
-        .iter()
-        .map(|(number, population, at_host, _, arrived, left, bytes, whole)| {
-            let left = left.map(at);
-            let blocks = if *whole { bytes.div_ceil(block) } else { bytes / block };
-            Download {
-                origin: &spec.name,
-                population,
-                host: host(*at_host),
-                number: *number,
-                arrived: at(*arrived),
-                completed: left.filter(|_| *whole),
-                left,
-                bytes: *bytes,
-                blocks: blocks as u32,
-            }
-        })
-        .collect();
-    let row = Row {
-        origin: &spec.name,
-        host: host(spec.host),
-        policy: spec.settings.scheduling.name(),
-        disk: &spec.disk,
-        downloads: downloads.len() as u64,
-        completed: downloads.iter().filter(|it| it.completed.is_some()).count() as u64,
-        from: counts((before.0, &before.1))?,
-        to: counts((after.0, &after.1))?,
-    };
-    Ok(vec![named(origin::downloads(&downloads)), named(origin::table(&[row]))])
 }

@@ -1,32 +1,69 @@
-use crate::{millis, seconds};
-use flashcrowd_workload::Outcome;
-use flashcrowd_workload::origin::{Client, stalled, undelivered, unfinished};
+use crate::{millis, numbers, plan, seconds, words};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_origin::Settings;
+use flashcrowd_origin::disk::{Medium, Ssd};
+use flashcrowd_plan::{Arrivals, Clients, Files, Origin, Plan, Window, Windowed, Workload};
+use flashcrowd_workload::origin::Counts;
+use flashcrowd_workload::{Origins, Outcome};
+use proptest::prelude::*;
 
-/// A client that came at 1 s, and to which nothing has come.
-fn silent(number: u32) -> Client {
-    Client { number, arrived: seconds(1), left: None, bytes: 0, is_silent: true, is_lost: false }
+const BLOCK: u64 = 1 << 14;
+/// Two blocks, and one that is shorter.
+const SIZE: u64 = 2 * BLOCK + 100;
+
+/// A server of a file, to which a client comes each second from the first one on.
+fn origin(clients: u32) -> Origin {
+    Origin {
+        name: "mirror".to_owned(),
+        host: 0,
+        transport: None,
+        files: Files { count: 1, size_bytes: SIZE, zipf: 0.0 },
+        settings: Settings { block_bytes: BLOCK as u32, ..Settings::default() },
+        disk: Medium::Ssd(Ssd::default()),
+        unsent_bytes: 1 << 14,
+        request_bytes: 400,
+        head_bytes: 300,
+        part_bytes: 100,
+        populations: vec![Clients {
+            name: "all".to_owned(),
+            hosts: (1..=clients).collect(),
+            in_order: false,
+            arrivals: Arrivals::Times {
+                at_ns: (1..=clients.into()).map(Span::from_secs).collect(),
+            },
+        }],
+    }
 }
 
-fn served(number: u32) -> Client {
-    Client { bytes: 300, is_silent: false, ..silent(number) }
+fn plan_of(clients: u32) -> Plan {
+    plan(vec![Workload::Origin(origin(clients))])
 }
 
-fn lost(number: u32) -> Client {
-    Client { left: Some(seconds(4)), is_lost: true, ..served(number) }
+/// Those of one server, whose clients have all come at 1 s.
+fn crowd(clients: u32) -> Origins {
+    let mut origins = Origins::new(&plan_of(clients), 7);
+    for number in 0..clients {
+        assert!(origins.origins[0].come(seconds(1), number));
+    }
+    origins
 }
 
 #[test]
 fn lost_clients_and_silence_are_reported() {
-    let line = |came: &[Client]| undelivered("mirror", came, seconds(9), None);
-    assert_eq!(line(&[]), None);
-    assert_eq!(line(&[silent(0), served(1)]), None, "a queue may be long");
-    let words = "origin mirror: no block arrived at 2 clients";
-    assert_eq!(line(&[silent(0), silent(1)]).as_deref(), Some(words));
-    let words = "origin mirror: 2 of 3 clients lost the connection, \
-                the first (client 1 at 4.0 s after 300 bytes)";
-    assert_eq!(line(&[silent(0), lost(1), lost(2)]).as_deref(), Some(words));
-    let early = undelivered("mirror", &[silent(0)], millis(1900), None);
-    assert_eq!(early, None, "a first block may be under way");
+    let line = |origins: &Origins| origins.undelivered(seconds(9), None).pop();
+    assert_eq!(line(&Origins::new(&plan_of(2), 7)), None);
+    let mut origins = crowd(3);
+    assert_eq!(origins.undelivered(millis(1900), None).pop(), None, "a block may be under way");
+    origins.origins[0].receive(seconds(3), 1, 0..BLOCK - 1);
+    let silent = "origin mirror: no block arrived at 3 clients";
+    assert_eq!(line(&origins).as_deref(), Some(silent), "a part of a block is none");
+    origins.origins[0].receive(seconds(3), 1, BLOCK - 1..BLOCK + 9);
+    assert_eq!(line(&origins), None, "a queue may be long");
+    origins.origins[0].lose(seconds(4), 1);
+    origins.origins[0].lose(seconds(5), 2);
+    let lost = "origin mirror: 2 of 3 clients lost the connection, \
+               the first (client 1 at 4.0 s after 16384 bytes)";
+    assert_eq!(line(&origins).as_deref(), Some(lost));
 }
 
 #[test]
@@ -38,15 +75,202 @@ fn a_cut_covers_silence_but_no_lost_connection() {
         (Outcome::Stopped(String::new()), true),
     ];
     for (outcome, reported) in outcomes {
-        let of = |client| undelivered("mirror", &[client], seconds(9), Some(&outcome));
-        assert_eq!(of(silent(0)).is_some(), reported, "{outcome:?}");
-        assert!(of(lost(0)).is_some(), "{outcome:?}");
+        let mut origins = crowd(1);
+        let found = origins.undelivered(seconds(9), Some(&outcome));
+        assert_eq!(found.len() == 1, reported, "{outcome:?}");
+        origins.origins[0].lose(seconds(3), 0);
+        assert_eq!(origins.undelivered(seconds(9), Some(&outcome)).len(), 1, "{outcome:?}");
     }
 }
 
 #[test]
-fn what_an_origin_waits_for_is_counted() {
-    assert_eq!(unfinished("mirror", 3, 5), "origin mirror: 3 of 5 downloads are complete");
+fn a_server_stalls_if_no_block_reaches_a_client_that_is_here() {
+    let mut origins = Origins::new(&plan_of(3), 7);
+    assert_eq!(origins.stalled(seconds(900)), None, "no client is here");
+    origins.origins[0].come(seconds(1), 0);
+    origins.origins[0].come(seconds(2), 1);
+    origins.origins[0].receive(seconds(12), 1, 0..BLOCK);
+    origins.origins[0].receive(seconds(20), 1, BLOCK..BLOCK + 1);
+    assert_eq!(origins.stalled(millis(51_999)), None);
     let words = "origin mirror: no block reached any of 2 clients since 12.000000 s";
-    assert_eq!(stalled("mirror", 2, seconds(12)), words);
+    assert_eq!(origins.stalled(seconds(52)).as_deref(), Some(words));
+    assert_eq!(origins.unfinished(), ["origin mirror: 0 of 3 downloads are complete"]);
+    origins.origins[0].come(seconds(52), 2);
+    assert_eq!(origins.stalled(seconds(91)), None, "a client has come since then");
+    assert!(origins.stalled(seconds(92)).is_some());
+    for number in 0..3 {
+        origins.origins[0].leave(seconds(92), number);
+    }
+    assert_eq!(origins.stalled(seconds(900)), None);
+    assert!(origins.is_done());
+}
+
+#[test]
+fn a_stop_sends_clients_away() {
+    let mut origins = Origins::new(&plan_of(3), 7);
+    origins.origins[0].come(seconds(1), 0);
+    origins.origins[0].come(seconds(2), 1);
+    assert!(origins.origins[0].receive(seconds(3), 1, 0..SIZE), "it has all");
+    assert_eq!(origins.unfinished(), ["origin mirror: 1 of 3 downloads are complete"]);
+    assert!(!origins.is_done());
+    assert_eq!(origins.origins[0].stop(seconds(4)), [0]);
+    assert!(origins.is_done());
+    assert!(!origins.origins[0].come(seconds(5), 2));
+    assert!(!origins.origins[0].receive(seconds(5), 0, 0..SIZE), "it has left");
+    let [downloads, _] = origins.tables(&plan_of(3), 0..1, vec![Default::default()]);
+    assert_eq!(numbers(&downloads, "peer"), [0.0, 1.0]);
+    assert_eq!(numbers(&downloads, "completed_s"), [-1.0, 3.0]);
+    assert_eq!(numbers(&downloads, "left_s"), [4.0, 3.0]);
+}
+
+#[test]
+fn a_download_counts_if_its_client_is_due_in_the_window() {
+    let mut plan = plan_of(4);
+    let (from_ns, to_ns) = (Span::from_secs(2), Some(Span::from_secs(4)));
+    plan.measures.windows = vec![Window { table: Windowed::Origins, from_ns, to_ns }];
+    let mut origins = Origins::new(&plan, 7);
+    for number in 0..4 {
+        // A program is late.
+        origins.origins[0].come(millis(1100 + 1000 * u64::from(number)), number);
+    }
+    origins.origins[0].receive(seconds(9), 2, BLOCK..SIZE);
+    origins.origins[0].receive(seconds(9), 2, 0..BLOCK);
+    let count = |at, sent| {
+        let mut counts = Counts { at, ..Counts::default() };
+        counts.machine.sent = sent;
+        counts
+    };
+    let counts = vec![(count(seconds(2), 100), count(seconds(4), 400))];
+    let [downloads, table] = origins.tables(&plan, 0..1, counts);
+    assert_eq!(numbers(&downloads, "peer"), [1.0, 2.0]);
+    assert_eq!(words(&downloads, "host"), ["host-2", "host-3"]);
+    assert_eq!(words(&downloads, "swarm"), ["mirror", "mirror"]);
+    assert_eq!(words(&downloads, "population"), ["all", "all"]);
+    assert_eq!(numbers(&downloads, "arrived_s"), [2.1, 3.1]);
+    assert_eq!(numbers(&downloads, "duration_s"), [-1.0, (seconds(9) - millis(3100)).seconds()]);
+    assert_eq!(numbers(&downloads, "downloaded_bytes"), [0.0, SIZE as f64]);
+    assert_eq!(numbers(&downloads, "pieces"), [0.0, 3.0]);
+    for (column, value) in [("downloads", 2.0), ("completed", 1.0), ("sent_bytes", 300.0)] {
+        assert_eq!(numbers(&table, column), [value], "{column}");
+    }
+    assert_eq!(numbers(&table, "network_bps"), [1200.0]);
+}
+
+#[test]
+fn each_server_has_its_place() {
+    let stalled = Origin { name: "slow".to_owned(), ..origin(1) };
+    let both = plan(vec![Workload::Origin(origin(2)), Workload::Origin(stalled)]);
+    let mut origins = Origins::new(&both, 7);
+    assert_eq!([0, 1, 2].map(|it| origins.place_of(it)), [Some(0), Some(1), None]);
+    origins.origins[0].come(seconds(1), 0);
+    origins.origins[1].come(seconds(1), 0);
+    origins.origins[0].receive(seconds(30), 0, 0..SIZE);
+    let words = "origin slow: no block reached any of 1 clients since 1.000000 s";
+    assert_eq!(origins.stalled(seconds(41)).as_deref(), Some(words));
+    assert_eq!(origins.payload_bytes(), SIZE);
+    assert_eq!(origins.progress(), 1.0 / 3.0);
+    let [downloads, table] = origins.tables(&both, 1..2, vec![Default::default()]);
+    assert_eq!(self::words(&downloads, "swarm"), ["slow"]);
+    assert_eq!(self::words(&table, "origin"), ["slow"]);
+}
+
+/// What may happen, after some milliseconds: to which client, and what.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Come,
+    /// The next bytes of its file, so many.
+    Receive(u64),
+    Leave,
+    Lose,
+    Stop,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Come),
+        8 => (1..SIZE).prop_map(Step::Receive),
+        1 => Just(Step::Leave),
+        1 => Just(Step::Lose),
+        1 => Just(Step::Stop),
+    ]
+}
+
+/// A client as a test sees it: when it came and left, and its bytes.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    due: bool,
+    came: Option<Time>,
+    left: bool,
+    bytes: u64,
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_counts_add_up(
+        steps in proptest::collection::vec((0..30_000_u64, 0..5_u32, step()), 1..80)
+    ) {
+        let plan = plan_of(5);
+        let mut origins = Origins::new(&plan, 7);
+        let mut seen = [Seen::default(); 5];
+        let (mut now, mut moved, mut stopped) = (Time::START, Time::START, false);
+        for (after, number, step) in steps {
+            now += Span::from_millis(after);
+            let (it, origin) = (&mut seen[number as usize], &mut origins.origins[0]);
+            let is_here = it.came.is_some() && !it.left;
+            match step {
+                Step::Come if !it.due => {
+                    it.due = true;
+                    prop_assert_eq!(origin.come(now, number), !stopped);
+                    if !stopped {
+                        (it.came, moved) = (Some(now), now);
+                    }
+                }
+                Step::Come => {}
+                Step::Receive(bytes) => {
+                    let end = (it.bytes + bytes).min(SIZE);
+                    let whole = origin.receive(now, number, it.bytes..end);
+                    prop_assert_eq!(whole, is_here && end == SIZE);
+                    if is_here {
+                        let is_block = whole || end / BLOCK > it.bytes / BLOCK;
+                        moved = if is_block { now } else { moved };
+                        (it.bytes, it.left) = (end, whole);
+                    }
+                }
+                Step::Leave => {
+                    prop_assert_eq!(origin.leave(now, number), is_here);
+                    it.left |= is_here;
+                }
+                Step::Lose => {
+                    origin.lose(now, number);
+                    it.left |= is_here;
+                }
+                Step::Stop => {
+                    stopped = true;
+                    origin.stop(now);
+                    seen.iter_mut().for_each(|it| it.left |= it.came.is_some());
+                }
+            }
+            let here = seen.iter().filter(|it| it.came.is_some() && !it.left).count();
+            prop_assert_eq!(origins.origins[0].online() as usize, here);
+            let all_came = seen.iter().all(|it| it.due);
+            prop_assert_eq!(origins.is_done(), here == 0 && (stopped || all_came));
+            prop_assert_eq!(origins.unfinished().is_empty(), origins.is_done());
+            let idle = now.since(moved) >= Span::from_secs(40);
+            prop_assert_eq!(origins.stalled(now).is_some(), here > 0 && idle);
+        }
+        let [downloads, _] = origins.tables(&plan, 0..1, vec![Default::default()]);
+        let came = || seen.iter().filter(|it| it.came.is_some());
+        let whole = |bytes: u64| if bytes == SIZE { SIZE } else { bytes - bytes % BLOCK };
+        let bytes: Vec<f64> = came().map(|it| whole(it.bytes) as f64).collect();
+        prop_assert_eq!(numbers(&downloads, "downloaded_bytes"), bytes);
+        let blocks: Vec<f64> = came().map(|it| whole(it.bytes).div_ceil(BLOCK) as f64).collect();
+        prop_assert_eq!(numbers(&downloads, "pieces"), blocks);
+        let has_left = numbers(&downloads, "left_s").into_iter().map(|it| it >= 0.0);
+        prop_assert_eq!(has_left.collect::<Vec<_>>(), came().map(|it| it.left).collect::<Vec<_>>());
+        let done = numbers(&downloads, "completed_s").into_iter().map(|it| it >= 0.0);
+        prop_assert_eq!(
+            done.collect::<Vec<_>>(),
+            came().map(|it| it.bytes == SIZE).collect::<Vec<_>>()
+        );
+    }
 }

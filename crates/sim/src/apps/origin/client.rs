@@ -1,27 +1,18 @@
 use super::sending::Sending;
 use crate::kernel::other;
-use flashcrowd_base::Time;
 use flashcrowd_origin::{Layout, Needs};
 use flashcrowd_plan as plan;
 use std::collections::VecDeque;
 
-/// A client: what is known of it from the start, and what is recorded.
+/// A client, as both ends of its connection know it. When it comes and goes, and what it has, is the rules'.
 pub(super) struct Client {
-    /// Its server, and its population there.
+    /// The place of its server, and its population there.
     pub(super) server: u32,
     pub(super) population: u32,
     pub(super) host: u32,
     /// Its number among the clients of its server.
     pub(super) number: u32,
     pub(super) file: u32,
-    pub(super) arrived: Option<Time>,
-    pub(super) completed: Option<Time>,
-    pub(super) left: Option<Time>,
-    /// Whether its connection failed, or the server closed it, before it had its file.
-    pub(super) lost: bool,
-    /// Whole blocks that have come, and their bytes.
-    pub(super) blocks: u32,
-    pub(super) bytes: u64,
     /// While it is under way.
     pub(super) download: Option<Box<Download>>,
 }
@@ -42,26 +33,7 @@ pub(super) struct Download {
     /// Blocks on their way, with where they end in the stream.
     on_the_way: VecDeque<(u64, u32)>,
     /// What has not come.
-    pub(super) missing: Needs,
-}
-
-impl Client {
-    pub(super) fn new(server: u32, population: u32, host: u32, number: u32, file: u32) -> Client {
-        Client {
-            server,
-            population,
-            host,
-            number,
-            file,
-            arrived: None,
-            completed: None,
-            left: None,
-            lost: false,
-            blocks: 0,
-            bytes: 0,
-            download: None,
-        }
-    }
+    missing: Needs,
 }
 
 impl Download {
@@ -83,10 +55,9 @@ impl Download {
         self.on_the_way.extend(self.sending.last());
     }
 
-    /// `bytes` of the stream have come: reports each missing block that is whole by that, and returns how many there are.
-    pub(super) fn receive(&mut self, bytes: u64, mut whole: impl FnMut(u32)) -> u32 {
+    /// `bytes` of the stream have come: reports each missing block that is whole by that.
+    pub(super) fn receive(&mut self, bytes: u64, mut whole: impl FnMut(u32)) {
         self.received += bytes;
-        let before = self.missing.blocks();
         while let Some((end, block)) = self.on_the_way.front().copied()
             && end <= self.received
         {
@@ -97,6 +68,5 @@ impl Download {
                 whole(block);
             }
         }
-        before - self.missing.blocks()
     }
 }

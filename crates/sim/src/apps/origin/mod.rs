@@ -19,24 +19,26 @@ use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
 use client::{Client, Download};
 use counts::Counts;
-use flashcrowd_base::{Slab, Span, Time};
+use flashcrowd_base::{Slab, Time};
 use flashcrowd_origin::{Failure, Output, Request};
 use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Window, Windowed, Workload};
-use flashcrowd_workload::{Table, origin};
+use flashcrowd_workload::{self as workload, Table};
 use sending::Sending;
 use server::Server;
 use visitor::{Served, Visitor};
 
 pub(crate) struct Origins<'p> {
+    plan: &'p Plan,
+    rules: workload::Origins,
+    /// By their places in the rules.
     servers: Vec<Server<'p>>,
+    /// Of all servers, one server's behind the other's.
     clients: Vec<Client>,
     visitors: Slab<Visitor>,
     /// What counts, if not all of the run, and each server's counts at its begin and at its end.
     window: Option<&'p Window>,
     begin: Vec<Counts>,
     end: Vec<Counts>,
-    /// How long nothing may arrive at anybody.
-    stall: Span,
     /// Clients that are here, by host.
     on_host: Vec<u32>,
 }
@@ -67,26 +69,25 @@ impl Code {
 impl<'p> Origins<'p> {
     pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Origins<'p> {
         let mut origins = Origins {
+            plan,
+            rules: workload::Origins::new(plan, world.seed),
             servers: Vec::new(),
             clients: Vec::new(),
             visitors: Slab::default(),
             window: plan.measures.window(Windowed::Origins),
             begin: Vec::new(),
             end: Vec::new(),
-            stall: plan.stop.stall_ns,
             on_host: vec![0; plan.network.hosts.len()],
         };
         for (index, workload) in (0u32..).zip(&plan.workloads) {
             let Workload::Origin(spec) = workload else { continue };
             let server = origins.servers.len() as u32;
-            let mut server_of = Server::new(index, spec);
-            let visits = spec.visits(world.seed, index);
-            for (number, visit) in (0u32..).zip(&visits) {
-                let Visit { population, host, file, .. } = *visit;
-                origins.clients.push(Client::new(server, population, host, number, file));
+            for (number, visit) in (0..).zip(origins.rules.origins[server as usize].visits()) {
+                let Visit { population, host, file, .. } = visit;
+                let download = None;
+                origins.clients.push(Client { server, population, host, number, file, download });
             }
-            server_of.to_come = visits.len() as u32;
-            origins.servers.push(server_of);
+            origins.servers.push(Server::new(index, spec));
         }
         origins
     }
@@ -95,14 +96,10 @@ impl<'p> Origins<'p> {
     fn arrive(&mut self, world: &mut World, index: u32) {
         let client = &mut self.clients[index as usize];
         let server = &mut self.servers[client.server as usize];
-        server.to_come -= 1;
-        if server.stopped {
+        if !self.rules.origins[client.server as usize].come(world.now, client.number) {
             return;
         }
-        client.arrived = Some(world.now);
         self.on_host[client.host as usize] += 1;
-        server.online += 1;
-        server.last_progress = world.now;
         let spec = server.spec;
         let end = |host, role| Application {
             host,
@@ -260,35 +257,19 @@ impl<'p> Origins<'p> {
         let Some(download) = client.download.as_deref_mut() else { return };
         let server = &mut self.servers[client.server as usize];
         let layout = server.layout(client.file);
-        let before = client.blocks;
-        client.blocks += download.receive(bytes, |block| {
-            let range = layout.block_bytes(block);
-            client.bytes += range.end - range.start;
+        let rules = &mut self.rules.origins[client.server as usize];
+        let mut is_whole = false;
+        download.receive(bytes, |block| {
+            is_whole = rules.receive(world.now, client.number, layout.block_bytes(block));
         });
-        if client.blocks > before {
-            server.last_progress = world.now;
-        }
-        if download.missing.is_empty() {
-            client.completed = Some(world.now);
+        if is_whole {
             client.download = None;
-            self.end(world, index);
-        }
-    }
-
-    /// A client's download is over.
-    fn end(&mut self, world: &mut World, index: u32) {
-        let client = &mut self.clients[index as usize];
-        if client.left.is_none() {
-            client.left = Some(world.now);
-            let server = &mut self.servers[client.server as usize];
-            server.online -= 1;
             self.on_host[client.host as usize] -= 1;
-            server.completed += u32::from(client.completed.is_some());
             world.something_ended = true;
         }
     }
 
-    /// A client's connection is given up by both ends.
+    /// The connection of a client that has left is given up by both ends.
     fn give_up(&mut self, world: &mut World, index: u32) {
         let client = &mut self.clients[index as usize];
         let Some(download) = client.download.take() else { return };
@@ -301,25 +282,27 @@ impl<'p> Origins<'p> {
             }
             world.close(socket);
         }
-        self.end(world, index);
+        self.on_host[client.host as usize] -= 1;
+        world.something_ended = true;
     }
 
     /// A client's connection has failed, or was closed by the server.
     fn lose(&mut self, world: &mut World, index: u32) {
-        let client = &mut self.clients[index as usize];
-        client.lost |= client.download.is_some();
+        let Client { server, number, .. } = self.clients[index as usize];
+        self.rules.origins[server as usize].lose(world.now, number);
         self.give_up(world, index);
     }
 
     /// A client leaves without its file.
     fn depart(&mut self, world: &mut World, index: u32) {
-        let place = self.clients[index as usize].server;
+        let Client { server: place, number, .. } = self.clients[index as usize];
+        self.rules.origins[place as usize].leave(world.now, number);
         self.give_up(world, index);
         self.work(world, place);
     }
 
     fn stop(&mut self, world: &mut World, place: u32) {
-        self.servers[place as usize].stopped = true;
+        self.rules.origins[place as usize].stop(world.now);
         for index in 0..self.clients.len() as u32 {
             if self.clients[index as usize].server == place {
                 self.give_up(world, index);
@@ -328,10 +311,6 @@ impl<'p> Origins<'p> {
         self.dismiss_all(world, place);
         self.work(world, place);
         world.something_ended = true;
-    }
-
-    fn has_ended(&self, server: &Server<'_>) -> bool {
-        server.online == 0 && (server.to_come == 0 || server.stopped)
     }
 }
 
@@ -369,8 +348,8 @@ fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending
 impl App for Origins<'_> {
     fn begin(&mut self, world: &mut World) {
         let mut index = 0;
-        for server in &self.servers {
-            for visit in server.spec.visits(world.seed, server.workload) {
+        for origin in &self.rules.origins {
+            for visit in origin.visits() {
                 world.schedule(Time::START + visit.at, ORIGIN, Code::Arrival as u8, index);
                 if let Some(leave) = visit.leave {
                     // Who leaves at once comes first.
@@ -431,7 +410,7 @@ impl App for Origins<'_> {
 
     fn change(&mut self, world: &mut World, change: &Change) {
         if let What::Stop { workload } = change.what
-            && let Some(place) = self.servers.iter().position(|it| it.workload == workload)
+            && let Some(place) = self.rules.place_of(workload)
         {
             self.stop(world, place as u32);
         }
@@ -448,54 +427,23 @@ impl App for Origins<'_> {
         !self.servers.is_empty()
     }
     fn is_done(&self) -> bool {
-        self.servers.iter().all(|server| self.has_ended(server))
+        self.rules.is_done()
     }
 
-    /// A line for each server whose clients have not all ended.
     fn unfinished(&self) -> Vec<String> {
-        let open = self.servers.iter().filter(|server| !self.has_ended(server));
-        open.map(|server| {
-            let (done, all) = (server.completed as usize, server.clients());
-            origin::unfinished(&server.spec.name, done, all)
-        })
-        .collect()
+        self.rules.unfinished()
     }
-
     fn undelivered(&self, world: &World) -> Vec<String> {
-        let line = |(place, server): (u32, &Server<'_>)| {
-            let came = self.clients.iter().filter(|it| it.server == place);
-            let client = |client: &Client| {
-                Some(origin::Client {
-                    number: client.number,
-                    arrived: client.arrived?,
-                    left: client.left,
-                    bytes: client.bytes,
-                    is_silent: client.blocks == 0,
-                    is_lost: client.lost,
-                })
-            };
-            let came: Vec<_> = came.filter_map(client).collect();
-            origin::undelivered(&server.spec.name, &came, world.now, world.outcome.as_ref())
-        };
-        (0..).zip(&self.servers).filter_map(line).collect()
+        self.rules.undelivered(world.now, world.outcome.as_ref())
     }
-
     fn progress(&self, _world: &World) -> f64 {
-        let wanted: u64 = self.servers.iter().map(Server::wanted_bytes).sum();
-        if wanted == 0 { 1.0 } else { self.payload_bytes() as f64 / wanted as f64 }
+        self.rules.progress()
     }
-
     fn stall(&mut self, world: &World) -> Option<String> {
-        let idle = |server: &&Server<'_>| {
-            server.online > 0 && world.now.since(server.last_progress) >= self.stall
-        };
-        let server = self.servers.iter().find(idle)?;
-        let online = server.online as usize;
-        Some(origin::stalled(&server.spec.name, online, server.last_progress))
+        self.rules.stalled(world.now)
     }
-
     fn payload_bytes(&self) -> u64 {
-        self.clients.iter().map(|client| client.bytes).sum()
+        self.rules.payload_bytes()
     }
 
     fn sample(&self, _world: &World, what: Sampled) -> Vec<(u32, Sample)> {
@@ -523,7 +471,11 @@ impl App for Origins<'_> {
     }
 
     fn tables(&self, world: &World) -> Vec<Table> {
-        vec![self.downloads(world), self.origins(world), self.origin_files(world)]
+        let done = self.done(world.now);
+        let files = self.origin_files(&done);
+        let counts = done.into_iter().map(|it| (it.from.all, it.to.all)).collect();
+        let [downloads, origins] = self.rules.tables(self.plan, 0..self.servers.len(), counts);
+        vec![downloads, origins, files]
     }
 }
 

@@ -3,17 +3,16 @@
 use super::client::Client;
 use super::counts::Counts;
 use super::server::Server;
-use super::{Origins, Sample, World};
+use super::{Origins, Sample};
 use flashcrowd_base::Time;
 use flashcrowd_plan::Sampled;
 use flashcrowd_workload::{Column, Table, names, origin};
 
 /// What a server did between two instants.
-struct Done<'a> {
+pub(super) struct Done<'a> {
     server: &'a Server<'a>,
-    place: u32,
-    from: Counts,
-    to: Counts,
+    pub(super) from: Counts,
+    pub(super) to: Counts,
 }
 
 impl Origins<'_> {
@@ -21,7 +20,8 @@ impl Origins<'_> {
         let clients = || self.clients.iter().filter(move |client| client.server == place);
         let waits = |client: &&Client| client.download.as_ref().is_some_and(|it| it.sending.waits);
         let visits = || self.visitors.iter().filter(move |visitor| visitor.server == place);
-        let present = || f64::from(server.online) + visits().count() as f64;
+        let online = || self.rules.origins[place as usize].online();
+        let present = || f64::from(online()) + visits().count() as f64;
         let waiting = || {
             let visitors = visits().filter(|visitor| visitor.sending.waits);
             (clients().filter(waits).count() + visitors.count()) as f64
@@ -36,12 +36,7 @@ impl Origins<'_> {
         })
     }
 
-    /// Whether a client's download lies in the window of the table.
-    fn counts(&self, client: &Client) -> bool {
-        client.arrived.is_some_and(|at| self.window.is_none_or(|window| window.holds(at)))
-    }
-
-    fn done(&self, now: Time) -> Vec<Done<'_>> {
+    pub(super) fn done(&self, now: Time) -> Vec<Done<'_>> {
         let of = |(place, server)| {
             let (place, server): (u32, &Server<'_>) = (place, server);
             let present = server.counts(now);
@@ -58,57 +53,14 @@ impl Origins<'_> {
                 Some(_) => present.clone(),
             });
             let to = self.end.get(place as usize).cloned().unwrap_or(present);
-            Done { server, place, from, to }
+            Done { server, from, to }
         };
         (0u32..).zip(&self.servers).map(of).collect()
     }
 
-    pub(super) fn downloads(&self, world: &World) -> Table {
-        let row = |client: &'_ Client| {
-            let spec = self.servers[client.server as usize].spec;
-            origin::Download {
-                origin: &spec.name,
-                population: &spec.populations[client.population as usize].name,
-                host: &world.network.host(client.host).name,
-                number: client.number,
-                arrived: client.arrived.unwrap_or(Time::START),
-                completed: client.completed,
-                left: client.left,
-                bytes: client.bytes,
-                blocks: client.blocks,
-            }
-        };
-        let counted = self.clients.iter().filter(|it| self.counts(it));
-        origin::downloads(&counted.map(row).collect::<Vec<_>>())
-    }
-
-    pub(super) fn origins(&self, world: &World) -> Table {
-        let rows = self.done(world.now);
-        let begun = |row: &Done<'_>, complete: bool| {
-            let mine = |it: &&Client| it.server == row.place && self.counts(it);
-            let counted = self.clients.iter().filter(mine);
-            counted.filter(|it| !complete || it.completed.is_some()).count() as u64
-        };
-        let rows = rows.iter().map(|it| {
-            let spec = it.server.spec;
-            origin::Row {
-                origin: &spec.name,
-                host: &world.network.host(spec.host).name,
-                policy: spec.settings.scheduling.name(),
-                disk: &spec.disk,
-                downloads: begun(it, false),
-                completed: begun(it, true),
-                from: it.from.all.clone(),
-                to: it.to.all.clone(),
-            }
-        });
-        origin::table(&rows.collect::<Vec<_>>())
-    }
-
-    pub(super) fn origin_files(&self, world: &World) -> Table {
-        let done = self.done(world.now);
+    pub(super) fn origin_files(&self, done: &[Done<'_>]) -> Table {
         let (mut origin, mut rows) = (Vec::new(), Vec::new());
-        for row in &done {
+        for row in done {
             for file in 0..row.server.files.len() {
                 origin.push(row.server.spec.name.as_str());
                 rows.push((

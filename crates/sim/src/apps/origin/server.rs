@@ -20,12 +20,6 @@ pub(super) struct Server<'p> {
     pub(super) handed: VecDeque<Served>,
     /// When it will look for sockets that accept nothing; an earlier event is out of date.
     pub(super) armed: Time,
-    /// Clients that have not come, that are here, and that have their file.
-    pub(super) to_come: u32,
-    pub(super) online: u32,
-    pub(super) completed: u32,
-    pub(super) last_progress: Time,
-    pub(super) stopped: bool,
     /// Of each file: downloads, bytes handed to sockets, bytes read.
     pub(super) downloads: Vec<u32>,
     pub(super) sent: Vec<u64>,
@@ -48,11 +42,6 @@ impl<'p> Server<'p> {
             clients: Vec::new(),
             handed: VecDeque::new(),
             armed: Time::NEVER,
-            to_come: 0,
-            online: 0,
-            completed: 0,
-            last_progress: Time::START,
-            stopped: false,
             downloads: vec![0; count as usize],
             sent: vec![0; count as usize],
             read: vec![0; count as usize],
@@ -91,14 +80,6 @@ impl<'p> Server<'p> {
     pub(super) fn part_bytes(&self, client: &Client) -> u64 {
         let in_order = self.spec.populations[client.population as usize].in_order;
         if in_order { 0 } else { self.spec.part_bytes }
-    }
-
-    /// How many clients it will have had.
-    pub(super) fn clients(&self) -> usize {
-        self.spec.populations.iter().map(|clients| clients.hosts.len()).sum()
-    }
-    pub(super) fn wanted_bytes(&self) -> u64 {
-        self.clients() as u64 * self.spec.files.size_bytes
     }
 
     pub(super) fn counts(&self, now: Time) -> Counts {

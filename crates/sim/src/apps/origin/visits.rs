@@ -8,7 +8,7 @@ impl Origins<'_> {
     /// A peer of another workload connects to the server of this one; refused if the server was stopped.
     pub(super) fn admit(&mut self, workload: u32, socket: u32) -> Option<Owner> {
         let place = self.servers.iter().position(|server| server.workload == workload)?;
-        if self.servers[place].stopped {
+        if self.rules.origins[place].is_stopped() {
             return None;
         }
         let index = self.visitors.insert(Visitor::new(place as u32, socket));

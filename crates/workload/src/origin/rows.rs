@@ -1,101 +1,70 @@
-//! Content servers: what is said of their clients, and the tables about both.
+//! The tables about content servers and their clients.
 
-use crate::{Column, Outcome, Table, is_due, lost, names, seconds};
+use super::{Client, Origin};
+use crate::{Column, Table, names, seconds};
 use flashcrowd_base::Time;
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::{DiskCounters, Medium};
+use flashcrowd_plan::Plan;
 
-/// A client that has come to a content server.
-#[derive(Clone, Copy, Debug)]
-pub struct Client {
-    /// Its number among all that are to come.
-    pub number: u32,
-    /// When it came.
-    pub arrived: Time,
-    /// When it left, if it has.
-    pub left: Option<Time>,
-    /// Bytes of its file that have arrived.
-    pub bytes: u64,
-    /// Whether not one block has.
-    pub is_silent: bool,
-    /// Whether it lost its connection before it had its file.
-    pub is_lost: bool,
-}
-
-/// A line about the clients of a content server, if they lack something; `came` are those that have come, and
-/// `outcome` is how the run ended, as far as is known.
-pub fn undelivered(
-    origin: &str,
-    came: &[Client],
-    now: Time,
-    outcome: Option<&Outcome>,
-) -> Option<String> {
-    let whose = format!("origin {origin}");
-    let gone = came.iter().filter(|client| client.is_lost).map(|client| {
-        let (number, bytes) = (client.number, client.bytes);
-        let at = client.left.unwrap_or(now).seconds();
-        format!("client {number} at {at:.1} s after {bytes} bytes")
+/// The table `downloads`, of clients of content servers that count.
+pub(super) fn downloads(
+    plan: &Plan,
+    origins: &[Origin],
+    counted: impl Fn(&Client) -> bool,
+) -> Table {
+    let mut rows = Vec::new();
+    for origin in origins {
+        let clients = (0u32..).zip(&origin.clients).filter(|(_, client)| counted(client));
+        rows.extend(clients.map(|(number, client)| (origin.spec.as_ref(), number, client)));
+    }
+    let maybe = |of: fn(&Client) -> Option<f64>| {
+        Column::MaybeF64(rows.iter().map(|(.., client)| of(client)).collect())
+    };
+    let populations = rows.iter().map(|(origin, _, client)| {
+        origin.populations[client.visit.population as usize].name.as_str()
     });
-    let gone = lost(&whose, came.len(), "clients", gone);
-    let due = came.iter().any(|client| is_due(client.arrived, now));
-    let is_cut = outcome.is_some_and(Outcome::is_cut);
-    let silent = || format!("{whose}: no block arrived at {} clients", came.len());
-    let is_silent = !is_cut && due && came.iter().all(|client| client.is_silent);
-    gone.or_else(|| is_silent.then(silent))
-}
-
-/// Why a content server gets no further: this many clients are there, and nothing has arrived since then.
-pub fn stalled(origin: &str, online: usize, since: Time) -> String {
-    format!("origin {origin}: no block reached any of {online} clients since {since}")
-}
-
-/// What is left to do of a content server.
-pub fn unfinished(origin: &str, complete: usize, all: usize) -> String {
-    format!("origin {origin}: {complete} of {all} downloads are complete")
-}
-
-/// A client of a content server, as its download is recorded.
-pub struct Download<'a> {
-    /// The name of the server.
-    pub origin: &'a str,
-    /// The name of its population.
-    pub population: &'a str,
-    /// The name of its host.
-    pub host: &'a str,
-    /// Its number among the clients of its server.
-    pub number: u32,
-    /// When it came.
-    pub arrived: Time,
-    /// When it had its file, if it has.
-    pub completed: Option<Time>,
-    /// When it left, if it has.
-    pub left: Option<Time>,
-    /// Bytes of its file that have arrived.
-    pub bytes: u64,
-    /// Whole blocks that have.
-    pub blocks: u32,
-}
-
-/// The table `downloads`, of clients of content servers.
-pub fn downloads(rows: &[Download<'_>]) -> Table {
-    let maybe =
-        |of: fn(&Download<'_>) -> Option<f64>| Column::MaybeF64(rows.iter().map(of).collect());
+    let arrived = |client: &Client| client.arrived.unwrap_or(Time::START).seconds();
     Table {
         name: "downloads",
         columns: vec![
-            ("swarm", names(rows.iter().map(|it| it.origin))),
-            ("population", names(rows.iter().map(|it| it.population))),
-            ("host", names(rows.iter().map(|it| it.host))),
-            ("peer", Column::U32(rows.iter().map(|it| it.number).collect())),
-            ("arrived_s", Column::F64(rows.iter().map(|it| it.arrived.seconds()).collect())),
+            ("swarm", names(rows.iter().map(|(origin, ..)| origin.name.as_str()))),
+            ("population", names(populations)),
+            ("host", names(rows.iter().map(|(.., it)| plan.network.name_of(it.visit.host)))),
+            ("peer", Column::U32(rows.iter().map(|(_, number, _)| *number).collect())),
+            ("arrived_s", Column::F64(rows.iter().map(|(.., it)| arrived(it)).collect())),
             ("completed_s", maybe(|it| seconds(it.completed))),
             ("left_s", maybe(|it| seconds(it.left))),
-            ("duration_s", maybe(|it| Some((it.completed? - it.arrived).seconds()))),
-            ("downloaded_bytes", Column::U64(rows.iter().map(|it| it.bytes).collect())),
+            ("duration_s", maybe(|it| Some((it.completed? - it.arrived?).seconds()))),
+            ("downloaded_bytes", Column::U64(rows.iter().map(|(.., it)| it.bytes).collect())),
             ("uploaded_bytes", Column::U64(rows.iter().map(|_| 0).collect())),
-            ("pieces", Column::U32(rows.iter().map(|it| it.blocks).collect())),
+            ("pieces", Column::U32(rows.iter().map(|(.., it)| it.blocks).collect())),
         ],
     }
+}
+
+/// The table `origins`, with the clients that count.
+pub(super) fn origins(
+    plan: &Plan,
+    origins: &[Origin],
+    counts: Vec<(Counts, Counts)>,
+    counted: impl Fn(&Client) -> bool,
+) -> Table {
+    let rows = origins.iter().zip(counts).map(|(origin, (from, to))| {
+        let spec = origin.spec.as_ref();
+        let clients = || origin.clients.iter().filter(|client| counted(client));
+        Row {
+            origin: &spec.name,
+            host: plan.network.name_of(spec.host),
+            policy: spec.settings.scheduling.name(),
+            disk: &spec.disk,
+            downloads: clients().count() as u64,
+            completed: clients().filter(|client| client.completed.is_some()).count() as u64,
+            from,
+            to,
+        }
+    });
+    table(&rows.collect::<Vec<_>>())
 }
 
 /// What a machine and its disk have done by some instant.
