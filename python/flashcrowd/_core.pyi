@@ -1,7 +1,7 @@
 """The engines, compiled. Private: use `flashcrowd.run` or `flashcrowd.engines`."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import final
+from typing import Protocol, final
 
 from flashcrowd.base.build import Build
 
@@ -44,8 +44,6 @@ __all__ = [
     "divide",
     "echo_times",
     "enter_namespace",
-    "finished_outcome",
-    "horizon_outcome",
     "ledbat_tables",
     "may_have_real_time",
     "origin_visits",
@@ -53,6 +51,7 @@ __all__ = [
     "plan_schema",
     "plan_work",
     "polls_idle",
+    "run_ending",
     "set_apart",
     "settings_schema",
     "simulate",
@@ -773,8 +772,6 @@ class OriginRules:
         """Whether all clients have come and gone."""
     def stalled(self, now_s: float) -> str | None:
         """Why a server gets no further, if one does not."""
-    def watch_s(self) -> float:
-        """How often to ask for that, in seconds."""
     def progress(self) -> float:
         """Which part of what all clients want has arrived."""
     def unfinished(self) -> list[str]:
@@ -970,11 +967,20 @@ class TrackerRegister:
         `now_s` are seconds since some instant, `wanted` is the number that it asks for, if any.
         """
 
-def finished_outcome(stopped: str | None) -> tuple[str, str]:
-    """Outcome and reason of a run that has finished; `stopped` as `SwarmRules.stopped` says it."""
+class _Ending(Protocol):
+    """All workloads of a run, as they are asked whether it is over."""
 
-def horizon_outcome(unfinished: Sequence[str]) -> tuple[str, str]:
-    """Outcome and reason of a run at its horizon, by what is unfinished."""
+    def failed(self) -> str | None: ...
+    def stalled(self, now_s: float) -> str | None: ...
+    def is_finite(self) -> bool: ...
+    def is_done(self) -> bool: ...
+    def stopped(self) -> str | None: ...
+    def unfinished(self) -> list[str]: ...
+
+def run_ending(
+    workloads: _Ending, now_s: float, horizon_s: float, *, ended: bool
+) -> tuple[str, str] | None:
+    """Outcome and reason of a run that is over; `ended` if something has ended since last time."""
 
 def with_undelivered(outcome: str, reason: str, lines: Sequence[str]) -> tuple[str, str]:
     """Outcome and reason with what was not delivered, a line each; a run that failed stays so."""

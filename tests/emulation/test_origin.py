@@ -83,6 +83,7 @@ class Played:
         origin: it.
         rows: its rows of `downloads`.
         calls: how often something ended.
+        stalled: why it got no further, if it did not.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Played:
         plan = json.loads(Study.load(folder / "study.toml").points()[0].plan().to_json())
         change(plan)
         self.calls = 0
+        self.stalled: str | None = None
         here: Any = Here(4)
         parsed = _core.Plan(json.dumps(plan))
         ports = itertools.repeat(0)
@@ -106,8 +108,9 @@ class Played:
         self.table = Timetable(time.monotonic_ns())
         self.app.open(self.table)
         try:
-            while not (self.app.is_done or self.app.stalled or self.app.failure):
+            while not (self.app.is_done or self.stalled or self.app.failure):
                 assert self.table.now() < PATIENCE_S, "it does not end"
+                self.stalled = self.app.stalled(self.table.now())
                 self.table.turn(0.05)
                 meanwhile(self.app, self.table)
             self.app.cut_off(self.table.now())
@@ -148,7 +151,7 @@ def test_a_stop_lets_nobody_come_any_more(tmp_path: Path) -> None:
     assert len(played.origin.guests) == 2
     assert [row["left_s"] is None for row in played.rows] == [False, False]
     assert [row["completed_s"] for row in played.rows] == [None, None]
-    assert played.app.stalled == ""
+    assert played.stalled is None
 
 
 def slow(plan: dict[str, Any]) -> None:
@@ -176,11 +179,12 @@ def test_where_nothing_comes_the_run_has_stalled(tmp_path: Path) -> None:
         plan["workloads"][0]["disk"]["positioning"]["time_ns"] = 100_000_000_000
 
     # The head stands where the file begins, and moves when the second client wants that again.
-    app = Played(tmp_path, stuck).app
-    words, _, since = app.stalled.rpartition(" since ")
+    played = Played(tmp_path, stuck)
+    assert played.stalled is not None
+    words, _, since = played.stalled.rpartition(" since ")
     assert words == "origin origin: no block reached any of 2 clients"
     assert 0 < float(since.removesuffix(" s")) < 2
-    assert list(app.unfinished()) == ["origin origin: 1 of 3 downloads are complete"]
+    assert list(played.app.unfinished()) == ["origin origin: 1 of 3 downloads are complete"]
 
 
 def test_a_server_that_ends_by_itself_fails_the_run(tmp_path: Path) -> None:

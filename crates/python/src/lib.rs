@@ -66,8 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::rules::{
         CallRules, DownloadRules, OriginRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch,
-        TrackerRegister, TransferRules, WebRules, finished_outcome, horizon_outcome, swarm_waits,
-        with_undelivered,
+        TrackerRegister, TransferRules, WebRules, run_ending, swarm_waits, with_undelivered,
     };
     #[pymodule_export]
     use crate::simulate::{

@@ -11,9 +11,9 @@ use crate::apps::{self, AnyApp, App, World};
 use crate::kernel::{Content, Delivered, Event, EventKind, Owner, Packet, Sacks, Syn};
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
-use flashcrowd_base::Time;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, What, Windowed};
-use flashcrowd_workload::{Outcome, Table, watch_interval};
+use flashcrowd_workload::{Ending, Outcome, Table};
 
 /// Runs `plan` with `seed` to its end, in virtual time, on this thread.
 ///
@@ -93,10 +93,7 @@ impl<'p> Run<'p> {
         }
         self.recorders.begin(&mut self.world);
         let queue = &mut self.world.queue;
-        queue.schedule(
-            Time::START + watch_interval(&self.plan.stop),
-            Event::new(EventKind::Watch, 0),
-        );
+        queue.schedule(Time::START + watch_interval(self.plan), Event::new(EventKind::Watch, 0));
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(EventKind::Horizon, 0));
     }
 
@@ -285,32 +282,27 @@ impl<'p> Run<'p> {
     /// Ends the run if nothing is left that can finish.
     fn finish_if_done(&mut self) {
         self.world.something_ended = false;
-        if self.world.outcome.is_some() || !self.has_finite_work() {
-            return;
-        }
-        if self.apps.iter().all(App::is_done) {
-            let stopped = self.apps.iter().find_map(App::stopped);
-            self.world.outcome = Some(Outcome::of_finished(stopped));
+        if self.world.outcome.is_none() {
+            self.world.outcome = self.workloads().when_something_ended();
         }
     }
 
-    fn has_finite_work(&self) -> bool {
-        self.apps.iter().any(App::is_finite)
+    fn workloads(&mut self) -> Workloads<'_, 'p> {
+        Workloads { apps: &mut self.apps, world: &self.world }
     }
 
     fn watch(&mut self) {
-        let world = &mut self.world;
-        if let Some(reason) = self.apps.iter_mut().find_map(|app| app.stall(world)) {
-            world.outcome = Some(Outcome::Stalled(reason));
+        let now = self.world.now;
+        if let Some(outcome) = self.workloads().at_watch(now) {
+            self.world.outcome = Some(outcome);
         }
-        let next = world.now + watch_interval(&self.plan.stop);
-        world.queue.schedule(next, Event::new(EventKind::Watch, 0));
+        let next = now + watch_interval(self.plan);
+        self.world.queue.schedule(next, Event::new(EventKind::Watch, 0));
     }
 
     /// The horizon: a cut for what could have finished, the ordinary end for what could not.
     fn on_horizon(&mut self) {
-        let unfinished: Vec<String> = self.apps.iter().flat_map(App::unfinished).collect();
-        self.world.outcome = Some(Outcome::at_horizon(&unfinished));
+        self.world.outcome = Some(self.workloads().at_horizon());
     }
 
     /// However the run ended: what was not delivered makes its times those of the others alone.
@@ -323,10 +315,39 @@ impl<'p> Run<'p> {
 
     fn progress(&self) -> f64 {
         let time = self.world.now.seconds() / self.plan.stop.horizon_ns.seconds();
-        if !self.has_finite_work() {
+        if !self.apps.iter().any(App::is_finite) {
             return time;
         }
         let done = self.apps.iter().map(|app| app.progress(&self.world)).fold(1.0, f64::min);
         time.max(done)
     }
+}
+
+/// The applications, as they are asked whether the run is over.
+struct Workloads<'r, 'p> {
+    apps: &'r mut [AnyApp<'p>],
+    world: &'r World,
+}
+
+impl Ending for Workloads<'_, '_> {
+    fn stalled(&mut self, _now: Time) -> Option<String> {
+        self.apps.iter_mut().find_map(|app| app.stall(self.world))
+    }
+    fn is_finite(&self) -> bool {
+        self.apps.iter().any(App::is_finite)
+    }
+    fn is_done(&self) -> bool {
+        self.apps.iter().all(App::is_done)
+    }
+    fn stopped(&self) -> Option<String> {
+        self.apps.iter().find_map(App::stopped)
+    }
+    fn unfinished(&self) -> Vec<String> {
+        self.apps.iter().flat_map(App::unfinished).collect()
+    }
+}
+
+/// How often the run looks whether it gets anywhere.
+fn watch_interval(plan: &Plan) -> Span {
+    (plan.stop.stall_ns / 8).max(Span::from_millis(100))
 }

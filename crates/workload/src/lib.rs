@@ -7,6 +7,7 @@
 
 mod call;
 mod download;
+mod ending;
 pub mod origin;
 mod outcome;
 mod ping;
@@ -19,8 +20,9 @@ mod web;
 
 pub use call::{Call, Calls};
 pub use download::{Came, Division, Download, Downloads, Ended, Request};
+pub use ending::Ending;
 pub use origin::Origins;
-pub use outcome::{Outcome, watch_interval};
+pub use outcome::Outcome;
 pub use ping::{Ping, Pings};
 pub use series::{Sample, Sampler};
 pub use swarm::{

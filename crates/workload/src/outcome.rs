@@ -1,7 +1,6 @@
 //! How a run ended.
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::Stop;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +15,8 @@ pub enum Outcome {
     Stopped(String),
     /// A connection was lost before all was delivered, or nothing arrived at all; of what.
     Undelivered(String),
+    /// What plays the run has failed; why.
+    Failed(String),
 }
 
 impl Outcome {
@@ -43,13 +44,15 @@ impl Outcome {
         }
     }
 
-    /// The same with what was not delivered, a line each: its times are those of the others alone.
+    /// The same with what was not delivered, a line each: its times are those of the others alone. A run that failed
+    /// stays as it is.
     #[must_use]
     pub fn with_undelivered(self, mut lines: Vec<String>) -> Outcome {
         if lines.is_empty() {
             return self;
         }
         match self {
+            Outcome::Failed(_) => return self,
             Outcome::Stalled(reason) => lines.push(format!("stalled: {reason}")),
             Outcome::Horizon(reason) => lines.push(format!("cut off in time: {reason}")),
             _ => {}
@@ -65,6 +68,7 @@ impl Outcome {
             Outcome::Horizon(reason) => ("horizon", reason),
             Outcome::Stopped(reason) => ("stopped", reason),
             Outcome::Undelivered(reason) => ("undelivered", reason),
+            Outcome::Failed(reason) => ("failed", reason),
         }
     }
 }
@@ -77,11 +81,6 @@ fn joined(lines: &[String]) -> String {
         0 => lines.join("; "),
         more => format!("{}; … and {more} more", lines[..MOST].join("; ")),
     }
-}
-
-/// How often a run looks whether it gets anywhere.
-pub fn watch_interval(stop: &Stop) -> Span {
-    (stop.stall_ns / 8).max(Span::from_millis(100))
 }
 
 /// What began later than this before the end of a run may still be in flight.

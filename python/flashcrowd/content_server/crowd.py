@@ -43,7 +43,6 @@ class Crowd:
 
     Attributes:
         visitors: those who came.
-        failures: what servers and clients did wrong, in words.
         end_s: when the last one went.
     """
 
@@ -57,12 +56,12 @@ class Crowd:
         place: int,
     ) -> None:
         self.visitors: list[Visitor] = []
-        self.failures: list[str] = []
         self.end_s = self._begin_s = 0.0
         host, _, port = server.address.rpartition(":")
         self._address = (host, int(port))
         self._visits = sorted(visits, key=lambda it: it.at_s)
         self._contents = contents
+        self._failures: list[str] = []
         self._ledger = ledger
         self._rules, self._place = rules, place
         self._buffer = memoryview(bytearray(READ))
@@ -77,35 +76,49 @@ class Crowd:
         self._begin_s = time.monotonic()
         coming = self._visits[::-1]
         here: list[Visitor] = []
-        outcome = None
-        while outcome is None:
+        end = None
+        while end is None:
             now = self._now()
             self._ledger.look(now)
             while coming and coming[-1].at_s <= now:
                 here.append(self._admit(coming.pop(), now))
             here = [visitor for visitor in here if self._turn(visitor)]
             tell(self._rules.progress())
-            outcome = self._outcome(self._now(), horizon_s)
+            end = _core.run_ending(self, self._now(), horizon_s, ended=True)
             next_s = now + TICK_S
             if not here and coming:
                 next_s = min(coming[-1].at_s, self._ledger.due_s, horizon_s)
-            if outcome is None:
+            if end is None:
                 time.sleep(max(0.0, next_s - self._now()))
         self.end_s = self._now()
         for visitor in here:
             visitor.close()
         self._ledger.close(self.end_s)
-        return outcome
+        return end
 
-    def _outcome(self, now_s: float, horizon_s: float) -> tuple[str, str] | None:
-        """How it has ended, if it has."""
-        if stalled := self._rules.stalled(now_s):
-            return "stalled", stalled
-        if self._rules.is_done():
-            return _core.finished_outcome(None)
-        if now_s >= horizon_s:
-            return _core.horizon_outcome(self._rules.unfinished())
+    def failed(self) -> str | None:
+        """What servers and clients did wrong, in words."""
+        return "; ".join(self._failures) or None
+
+    def stalled(self, now_s: float) -> str | None:
+        """Why the clients get no further, if they do not."""
+        return self._rules.stalled(now_s)
+
+    def is_finite(self) -> bool:
+        """All clients come to an end."""
+        return True
+
+    def is_done(self) -> bool:
+        """Whether all clients have come and gone."""
+        return self._rules.is_done()
+
+    def stopped(self) -> str | None:
+        """No timeline stops a crowd."""
         return None
+
+    def unfinished(self) -> list[str]:
+        """A line if clients have not come to an end."""
+        return self._rules.unfinished()
 
     def _admit(self, visit: Visit, now: float) -> Visitor:
         contents, number = self._contents[visit.file], visit.number
@@ -126,7 +139,7 @@ class Crowd:
             if not leaves and visitor.turn(self._now(), self._buffer):
                 return True
         except (Wrong, Malformed) as error:
-            self.failures.append(f"{visit.host_name}: {error}")
+            self._failures.append(f"{visit.host_name}: {error}")
             leaves = True
         visitor.broke_off = not leaves and not visitor.answer.complete
         ends = self._rules.lose if visitor.broke_off else self._rules.leave

@@ -108,10 +108,9 @@ def played(
     pace: Pace = {**crowd.pace(), **cost}
     lost = rules.undelivered(crowd.end_s, outcome)
     outcome, reason = _core.with_undelivered(outcome, reason, lost)
-    if wrong := list(violations(pace)):
+    wrong = list(violations(pace))
+    if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
-    if crowd.failures:
-        outcome, reason = "failed", "; ".join(crowd.failures[:5])
     nothing = dict.fromkeys(
         ("events", "packets_sent", "packets_delivered", "packets_lost", "packets_dropped"), 0
     )

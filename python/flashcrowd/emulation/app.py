@@ -120,10 +120,10 @@ class App(ABC):
         """Whether everything has ended that can."""
         return True
 
-    @property
-    def stalled(self) -> str:
-        """Why a workload gets no further; empty while all do."""
-        return ""
+    def stalled(self, now_s: float) -> str | None:
+        """Why a workload gets no further, if one does not."""
+        del now_s
+        return None
 
     @property
     def stopped(self) -> str | None:

@@ -31,7 +31,6 @@ class Origins(App):
     def __init__(self, context: Context) -> None:
         self._context = context
         self._rules = _core.OriginRules(context.parsed, context.seed)
-        self._stalled = ""
         self._origins = {
             index: Origin(
                 *(context.plan, index, next(context.ports), context.seed),
@@ -53,7 +52,6 @@ class Origins(App):
             origin.start(table)
         if self._origins:
             self._promptness.start(table)
-            self._watch(table)
 
     def change(self, change: Change, table: Timetable) -> None:
         """Nobody comes any more to a server that is stopped."""
@@ -65,15 +63,6 @@ class Origins(App):
         self.failure = self.failure or next(wrong, "")
         self._context.ended()
 
-    def _watch(self, table: Timetable) -> None:
-        """See whether anything still comes, as often as the simulation does."""
-        now = table.now()
-        self._stalled = self._rules.stalled(now) or ""
-        if self._stalled:
-            self._context.ended()
-        else:
-            table.at(now + self._rules.watch_s(), lambda: self._watch(table))
-
     @property
     def is_finite(self) -> bool:
         """Whether there is a content server."""
@@ -84,10 +73,9 @@ class Origins(App):
         """Whether all clients have come and gone."""
         return self._rules.is_done()
 
-    @property
-    def stalled(self) -> str:
-        """Why a server's clients get no further."""
-        return self._stalled
+    def stalled(self, now_s: float) -> str | None:
+        """Why a server's clients get no further, if they do not."""
+        return self._rules.stalled(now_s)
 
     def progress(self, now_s: float) -> float:
         """How much of what all clients want has come, 0 to 1."""

@@ -25,6 +25,7 @@ from flashcrowd.emulation.webs import Webs
 from flashcrowd.plan.types import Change, Plan
 
 _TURN_S = 0.05
+_EMULATOR = "the emulator ended by itself"
 
 # In the order of the simulation, which is that of what is said of them.
 APPS: tuple[type[App], ...] = (Swarms, Transfers, Pings, Webs, Calls, Origins, Downloads)
@@ -97,19 +98,10 @@ class Stage:
             table.turn(_TURN_S)
             now = table.now()
             if failed():
-                return "failed", "the emulator ended by itself"
-            if self.failure:
-                return "failed", self.failure
-            if self._over:
-                self._over = False
-                stalled = next((app.stalled for app in self._apps if app.stalled), "")
-                if stalled:
-                    return "stalled", stalled
-                if self._is_done():
-                    stopped = (app.stopped for app in self._apps)
-                    return _core.finished_outcome(next(filter(None, stopped), None))
-            if now >= self._horizon_s:
-                return _core.horizon_outcome([it for app in self._apps for it in app.unfinished()])
+                self._failure = _EMULATOR
+            over, self._over = self._over, False
+            if (end := _core.run_ending(self, now, self._horizon_s, ended=over)) is not None:
+                return end
             tell(self._progress(now))
 
     def play_share(
@@ -123,7 +115,7 @@ class Stage:
         while True:
             table.turn(_TURN_S)
             if failed() and not self.failure:
-                self._failure = "the emulator ended by itself"
+                self._failure = _EMULATOR
             self._swarms.wanted_elsewhere(conductor.missing)
             end = conductor.end
             if end is not None and table.now() >= end.at_s:
@@ -150,13 +142,33 @@ class Stage:
     def _something_ended(self) -> None:
         self._over = True
 
-    def _is_done(self) -> bool:
-        """Whether nothing is left that can finish and has not."""
-        return any(app.is_finite for app in self._apps) and all(app.is_done for app in self._apps)
+    def failed(self) -> str | None:
+        """Why a program, or the emulator, ended the run."""
+        return self.failure or None
+
+    def stalled(self, now_s: float) -> str | None:
+        """Why a workload gets no further, if one does not."""
+        return next(filter(None, (app.stalled(now_s) for app in self._apps)), None)
+
+    def is_finite(self) -> bool:
+        """Whether something can finish."""
+        return any(app.is_finite for app in self._apps)
+
+    def is_done(self) -> bool:
+        """Whether all that can finish has finished."""
+        return all(app.is_done for app in self._apps)
+
+    def stopped(self) -> str | None:
+        """What the timeline stopped before it was complete."""
+        return next(filter(None, (app.stopped for app in self._apps)), None)
+
+    def unfinished(self) -> list[str]:
+        """A line for each thing that is left to do."""
+        return [line for app in self._apps for line in app.unfinished()]
 
     def _progress(self, now_s: float) -> float:
         time = now_s / self._horizon_s
-        if any(app.is_finite for app in self._apps):
+        if self.is_finite():
             time = max(time, min(app.progress(now_s) for app in self._apps))
         return max(0.0, min(1.0, time))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 
 from flashcrowd import _core
+from flashcrowd.base.undelivered import CUT
 from flashcrowd.emulation.messages import Standing
 from flashcrowd.plan.parts import numbered
 from flashcrowd.plan.types import Plan, SwarmWorkload
@@ -51,34 +53,47 @@ class Judge:
         self.standings = [
             standing if number == node else it for number, it in enumerate(self.standings)
         ]
-        for number, it in enumerate(self.standings):
-            if it.failure:
-                return "failed", f"node {number}: {it.failure}"
         self._silent.discard(node)
-        if self._silent:
+        if self._silent and not self.failed():
             return None
-        swarms = {swarm: self._parts(swarm) for swarm in self._watches}
-        for swarm, parts in swarms.items():
-            if stalled := self._watches[swarm].stall(standing.t_s, parts):
-                return "stalled", stalled
-        finite = sum(it.finite for it in self.standings)
-        ended = sum(it.ended for it in self.standings)
-        over = all(self._watches[swarm].is_done(parts) for swarm, parts in swarms.items())
-        if (finite or swarms) and ended == finite and over:
-            stopped = (self._watches[swarm].stopped(parts) for swarm, parts in swarms.items())
-            outcome = _core.finished_outcome(next(filter(None, stopped), None))
-        elif all(it.t_s >= self._horizon_s for it in self.standings):
-            outcome = _core.horizon_outcome(list(self._unfinished(swarms)))
-        else:
+        there = all(it.t_s >= self._horizon_s for it in self.standings)
+        horizon_s = self._horizon_s if there else math.inf
+        end = _core.run_ending(self, standing.t_s, horizon_s, ended=True)
+        if end is None:
             return None
-        name, reason = outcome
-        said = (self._watches[swarm].undelivered(standing.t_s, it) for swarm, it in swarms.items())
-        lines = [line for line in said if line and name != "horizon"]
+        name, reason = end
+        said = (watch.undelivered(standing.t_s, it) for watch, it in self._swarms())
+        lines = [] if name in CUT else [line for line in said if line]
         return _core.with_undelivered(name, reason, lines)
 
-    def _unfinished(self, swarms: Mapping[str, list[str]]) -> Iterator[str]:
-        for standing in self.standings:
-            yield from standing.unfinished
-        for swarm, parts in swarms.items():
-            if not self._watches[swarm].is_done(parts):
-                yield self._watches[swarm].unfinished(parts)
+    def _swarms(self) -> Iterator[tuple[_core.SwarmWatch, list[str]]]:
+        """What each node says of each swarm."""
+        return ((watch, self._parts(swarm)) for swarm, watch in self._watches.items())
+
+    def failed(self) -> str | None:
+        """Why the run cannot go on, and on which node."""
+        each = enumerate(self.standings)
+        return next((f"node {number}: {it.failure}" for number, it in each if it.failure), None)
+
+    def stalled(self, now_s: float) -> str | None:
+        """Why a swarm gets no further, if one does not."""
+        return next(filter(None, (watch.stall(now_s, it) for watch, it in self._swarms())), None)
+
+    def is_finite(self) -> bool:
+        """Whether something can finish."""
+        return bool(self._watches) or any(it.finite for it in self.standings)
+
+    def is_done(self) -> bool:
+        """Whether all that can finish has finished, on all nodes."""
+        flows = all(it.ended == it.finite for it in self.standings)
+        return flows and all(watch.is_done(parts) for watch, parts in self._swarms())
+
+    def stopped(self) -> str | None:
+        """What the timeline stopped before it was complete."""
+        return next(filter(None, (watch.stopped(parts) for watch, parts in self._swarms())), None)
+
+    def unfinished(self) -> list[str]:
+        """A line for each thing that is left to do, flows of all nodes first."""
+        flows = [line for it in self.standings for line in it.unfinished]
+        open_swarms = ((watch, it) for watch, it in self._swarms() if not watch.is_done(it))
+        return flows + [watch.unfinished(parts) for watch, parts in open_swarms]

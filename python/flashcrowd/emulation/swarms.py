@@ -167,10 +167,10 @@ class Swarms(App):
         """Whether no swarm has anything to wait for."""
         return all(swarm.is_done for swarm in self._swarms.values())
 
-    @property
-    def stalled(self) -> str:
-        """Why a swarm gets no further."""
-        return next((swarm.outcome for swarm in self._swarms.values() if swarm.outcome), "")
+    def stalled(self, now_s: float) -> str | None:
+        """Why a swarm gets no further, if one does not."""
+        del now_s
+        return next((swarm.outcome for swarm in self._swarms.values() if swarm.outcome), None)
 
     @property
     def stopped(self) -> str | None:

@@ -4,6 +4,7 @@
 
 mod calls;
 mod downloads;
+mod ending;
 mod origins;
 mod pings;
 mod swarms;
@@ -12,6 +13,7 @@ mod webs;
 
 pub(crate) use calls::CallRules;
 pub(crate) use downloads::DownloadRules;
+pub(crate) use ending::run_ending;
 pub(crate) use origins::OriginRules;
 pub(crate) use pings::PingRules;
 pub(crate) use swarms::{SwarmPeer, SwarmRules, SwarmWatch, TrackerRegister, swarm_waits};
@@ -77,22 +79,9 @@ pub(super) fn outcome_of(name: &str, reason: String) -> Option<Outcome> {
         "stalled" => Outcome::Stalled(reason),
         "horizon" => Outcome::Horizon(reason),
         "stopped" => Outcome::Stopped(reason),
+        "failed" => Outcome::Failed(reason),
         _ => return None,
     })
-}
-
-/// Outcome and reason of a run in which all that can finish has finished; `stopped` is what the timeline stopped
-/// before it was complete.
-#[pyfunction]
-#[pyo3(signature = (stopped))]
-pub(crate) fn finished_outcome(stopped: Option<String>) -> (&'static str, String) {
-    words(&Outcome::of_finished(stopped))
-}
-
-/// Outcome and reason of a run at its horizon, by what is unfinished.
-#[pyfunction]
-pub(crate) fn horizon_outcome(unfinished: Vec<String>) -> (&'static str, String) {
-    words(&Outcome::at_horizon(&unfinished))
 }
 
 /// Outcome and reason of a run with what it did not deliver, a line each. A run that failed stays as it is.

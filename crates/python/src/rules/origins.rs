@@ -3,8 +3,8 @@
 use flashcrowd_base::Span;
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::DiskCounters;
+use flashcrowd_workload::Origins;
 use flashcrowd_workload::origin::Counts;
-use flashcrowd_workload::{Origins, watch_interval};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -76,11 +76,6 @@ impl OriginRules {
     /// Why a server gets no further, if one does not.
     fn stalled(&self, now_s: f64) -> Option<String> {
         held(&self.origins).stalled(at(now_s))
-    }
-
-    /// How often to ask for that, in seconds.
-    fn watch_s(&self) -> f64 {
-        watch_interval(&self.plan.data().stop).seconds()
     }
 
     /// Which part of what all clients want has arrived.

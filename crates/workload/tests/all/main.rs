@@ -2,6 +2,7 @@
 
 mod calls;
 mod downloads;
+mod endings;
 mod mixed;
 mod origins;
 mod pings;
