@@ -116,9 +116,20 @@ def test_generally_means_more_than_half(ratios: tuple[float, ...], verdict: Verd
 
 
 @pytest.mark.parametrize(
-    ("ratios", "verdict"), [((1.0, 19.0), YES), ((1.0, 3.0), NO), ((9.0,), OPEN)]
+    ("ratios", "verdict"), [((0.1, 0.1, 2.0), YES), ((0.1, 2.0, 2.0), NO), ((0.1, 2.0), OPEN)]
 )
-def test_some_setting_is_enough(ratios: tuple[float, ...], verdict: Verdict) -> None:
+def test_mainly_means_more_than_half(ratios: tuple[float, ...], verdict: Verdict) -> None:
+    given = {"measure": "ratio", "is": "less-than", "bound": 1.0}
+    queues: Ratios = dict(zip(("red", "codel", "choke"), ratios, strict=False))
+    assert _judge("mostly", given, queues).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"), [((1.0, 19.0), YES), ((1.0, 3.0), OPEN), ((9.0,), OPEN)]
+)
+def test_one_setting_is_enough_and_none_of_ours_refutes_nothing(
+    ratios: tuple[float, ...], verdict: Verdict
+) -> None:
     given = {"measure": "tcp-share", "is": "less-than", "bound": 0.1}
     found = _judge("somewhere", given, dict(zip(("red", "codel"), ratios, strict=False)))
     assert found.verdict is verdict, found
@@ -138,6 +149,6 @@ def test_a_small_campaign_gives_a_page(tmp_path: Path) -> None:
     verdicts = {it.claim.id: it.finding.verdict for it in found.judged}
     assert verdicts["starves"] is Verdict.NOT_RUN
     assert verdicts["real-world"] is Verdict.NOT_TESTABLE
-    assert verdicts["resets-nice"] is NO
+    assert verdicts["as-aggressive"] is NO
     page = found.page.read_text()
     assert "CHOKe, TCP-LP" in page

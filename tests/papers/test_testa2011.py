@@ -210,7 +210,10 @@ def test_unchokes_are_those_of_the_halves() -> None:
     # The one was a leecher for 20 s, the other, which needs 40 s, until the end at 30 s.
     assert service.slots(study, "first").of_run == {0: pytest.approx(10 / 20)}
     assert service.slots(study, "second").of_run == {0: pytest.approx(10 / 30)}
-    assert service.slots_apart(study).of_run == {0: pytest.approx(2 / 3 - 1)}
+    # One unchoke in 20 s, and two in 30 s.
+    assert service.won(study, "first").of_run == {0: pytest.approx(3.0)}
+    assert service.won(study, "second").of_run == {0: pytest.approx(4.0)}
+    assert service.won_apart(study).of_run == {0: pytest.approx(4 / 3 - 1)}
 
 
 def _logged(run: int, connection: int, host: str, remote: str, role: str) -> dict[str, Any]:
@@ -297,9 +300,33 @@ def test_no_cause_is_found_for_an_effect_that_is_not_there() -> None:
     assert judged(Evidence(both), "cause-requests").verdict is OPEN
 
 
-@pytest.mark.parametrize(("name", "expected"), [("delay-25", YES), ("ten-ms", NO)])
-def test_arithmetic_is_computed(name: str, expected: Verdict) -> None:
-    assert judged(Evidence({}), name).verdict is expected
+@pytest.mark.parametrize("name", ["delay-25", "ten-ms"])
+def test_arithmetic_is_computed(name: str) -> None:
+    assert judged(Evidence({}), name).verdict is YES
+
+
+@pytest.mark.parametrize(
+    ("long", "expected"), [((80.0, 80.0), NO), ((50.0, 50.0), YES), ((20.0, 80.0), YES)]
+)
+def test_two_causes_are_judged_by_what_both_take_away(
+    long: tuple[float, float], expected: Verdict
+) -> None:
+    names = ("control-over-utp", "ledbat-plus-plus")
+    studies = made(ALIKE, long=80.0).studies
+    for name, share in zip(names, long, strict=True):
+        studies = {**studies, **made(ALIKE, long=share, name=name).studies}
+    assert judged(Evidence(studies), "target-deviates").verdict is expected
+    one = {name: study for name, study in studies.items() if name != names[1]}
+    assert judged(Evidence(one), "target-deviates").verdict is Verdict.NOT_RUN
+
+
+def test_a_change_against_two_swarms_is_one_against_each() -> None:
+    far: Times = {**ALIKE, ("50-50", "seeds stay a random time"): (150.0, 90.0)}
+    assert judged(made(far), "mix-differs").verdict is YES
+    near: Times = {**far, ("uTP", "seeds stay a random time"): (120.0, 120.0)}
+    finding = judged(made(near), "mix-differs")
+    assert finding.verdict is NO
+    assert "against all uTP" in finding.measured
 
 
 def test_sentences_are_judged_with_the_window_of_ns2_and_without() -> None:
@@ -374,7 +401,7 @@ def test_the_page_of_the_paper_loads_nothing(tiny: Path) -> None:
 def test_the_quick_campaign_finds_what_the_paper_s_model_does(tmp_path: Path) -> None:
     found = reproduce("testa2011", tmp_path, quick=True)
     verdicts = {one.claim.id: one.finding.verdict for one in found.judged}
-    causes = ("control-slowed", "cause-acknowledgements")
+    causes = ("control-slowed", "own-uplink")
     for claim in ("utp-faster", "not-with-leaving", "longer", "rare-resources", *causes):
         assert verdicts[claim] is YES, claim
     assert verdicts["cause-buffers"] is not NO  # +6 % [-12, +19] in five runs

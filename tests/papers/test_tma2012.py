@@ -67,8 +67,9 @@ ALIKE = (100.0, 100.0, 100.0, 100.0, 100.0)
         ("utp-sooner", (80, 90, 90, 90, 100), ALIKE, NO),
         ("mixture-soonest", (100, 100, 70, 100, 80), ALIKE, YES),
         ("mixture-soonest", (100, 90, 90, 90, 80), ALIKE, NO),
-        # All TCP is no mixture.
+        # All TCP is no mixture, and a mixture is to be sooner than it as well.
         ("mixture-soonest", (50, 90, 90, 90, 80), ALIKE, NO),
+        ("mixture-soonest", (60, 100, 70, 100, 80), ALIKE, NO),
         ("interferes-less", ALIKE, (2.0, 1.0, 1.0, 1.0, 0.5), YES),
         ("interferes-less", ALIKE, (0.5, 1.0, 1.0, 1.0, 2.0), NO),
     ],
@@ -80,7 +81,7 @@ def test_a_judge_says_yes_and_no(
 
 
 def test_a_judge_leaves_open_what_the_runs_do_not_decide() -> None:
-    for claim in ("utp-sooner", "interferes-less"):
+    for claim in ("utp-sooner", "mixture-soonest", "interferes-less"):
         assert verdict(claim, made(ALIKE, ALIKE, spread=0.2)) is OPEN, claim
 
 

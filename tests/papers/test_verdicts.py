@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,18 @@ def test_what_holds_by_construction_is_counted_apart(evidence: Make) -> None:
     assert [one.finding.verdict for one in found] == [Verdict.BY_CONSTRUCTION, NO]
     assert found[0].finding.why.endswith("Read off.")
     assert "1 by construction" in paper_page.tally(found)
+
+
+def test_what_a_paper_asks_is_not_testable_and_keeps_its_number(evidence: Make) -> None:
+    given = {"study": "latency", **AGAINST_ZERO, "bound": 0.15}
+    claim = Claim("c", "s", "says", "change-at-most", ("latency",), given, asks="It asks.")
+    for times in (FLAT, SLOW):
+        bare, asked = judge([replace(claim, asks=""), claim], evidence(times), GENERIC)
+        assert asked.finding.verdict is Verdict.NOT_TESTABLE
+        assert asked.finding.measured == bare.finding.measured
+        assert asked.finding.why.endswith("It asks.")
+    other = judge([claim], Evidence({}), GENERIC)[0]
+    assert other.finding.verdict is Verdict.NOT_RUN
 
 
 def test_claims_give_no_result_of_arithmetic() -> None:

@@ -37,6 +37,8 @@ class Claim:
         otherwise: our explanation, shown only if the claim is not reproduced.
         by_construction: which parameter was read off the sentence, so that the claim holds by
             construction; empty if none was.
+        asks: why nothing can be right or wrong: the paper asks, and does not say what it expects.
+            The number is shown, and the claim is not testable.
         main: whether it is a main finding of the paper, which a reader is told first.
     """
 
@@ -51,6 +53,7 @@ class Claim:
     reasons: tuple[Given, ...] = ()
     otherwise: str = ""
     by_construction: str = ""
+    asks: str = ""
     main: bool = False
 
 
@@ -79,6 +82,7 @@ def read(path: Path) -> list[Claim]:
             reasons=tuple(entry.get("reason", ())),
             otherwise=entry.get("otherwise", ""),
             by_construction=entry.get("by_construction", ""),
+            asks=entry.get("asks", ""),
             main=entry.get("main", False),
         )
         for entry in entries
@@ -107,6 +111,8 @@ def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> F
         return Finding(Verdict.NOT_TESTABLE, str(untold))
     if finding.verdict is Verdict.NOT_RUN and (lost := _without_good_runs(claim, evidence)):
         return Finding(Verdict.NOT_RUN, f"no run of {', '.join(lost)} ended as planned")
+    if claim.asks and finding.verdict is not Verdict.NOT_RUN:
+        return replace(finding, verdict=Verdict.NOT_TESTABLE).because(claim.asks)
     if finding.verdict is Verdict.REPRODUCED and claim.by_construction:
         return replace(finding, verdict=Verdict.BY_CONSTRUCTION).because(claim.by_construction)
     if finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):

@@ -66,13 +66,19 @@ class Measured:
     described: Callable[[StudyEvidence, Point], str]
     stretches: Callable[[Evidence, Given], list[Stretch]] = whole_run
 
-    def level(self, evidence: Evidence, given: Given) -> Finding:
+    def level(
+        self,
+        evidence: Evidence,
+        given: Given,
+        combine: Callable[[Iterable[Verdict]], Verdict] = verdict.all_of,
+    ) -> Finding:
         """At every point and stretch the measure is on the right side of `bound`."""
         return conclude(
             self.levels(evidence, given),
             lambda found: COMPARISONS[given["is"]](found, given["bound"]),
             furthest(given["is"]),
             self.words(evidence, given),
+            combine=combine,
         )
 
     def near(self, evidence: Evidence, given: Given) -> Finding:

@@ -27,7 +27,8 @@ _MOST_ROWS = 12
 VERDICTS = (
     "A sentence is reproduced if the whole 95 % interval of the deciding number keeps it, not "
     "reproduced if the whole interval breaks it, and undecided if the bound lies inside the "
-    "interval: then more runs would tell. A sentence about many cases needs all of them."
+    "interval: then more runs would tell. A sentence about many cases needs all of them. One that "
+    "asserts nothing that can be measured here is not testable; where it asks, our number is shown."
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from flashcrowd.papers.aqm2014.quantities import measure
 from flashcrowd.papers.aqm2014.words import described
@@ -14,18 +15,26 @@ from flashcrowd.papers.verdict import Finding, Verdict
 
 
 def mostly(evidence: Evidence, given: Given) -> Finding:
-    """At more than half of the points the measure is at least `low` and at most `high`."""
-    return MEASURED.between(evidence, given, _most_of)
+    """At more than half of the points the measure is between `low` and `high`, or as `is` says."""
+    return (MEASURED.level if "is" in given else MEASURED.between)(evidence, given, _most_of)
 
 
 def somewhere(evidence: Evidence, given: Given) -> Finding:
-    """At one point at least the measure is on the right side of `bound`; the nearest is named."""
-    return conclude(
+    """At one point at least the measure is on the right side of `bound`; the nearest is named.
+
+    The text names no point, so that none among ours leaves the sentence undecided.
+    """
+    finding = conclude(
         MEASURED.levels(evidence, given),
         lambda one: COMPARISONS[given["is"]](one, given["bound"]),
         furthest(given["is"]),
         MEASURED.words(evidence, given),
         some=True,
+    )
+    return (
+        replace(finding, verdict=Verdict.OPEN)
+        if finding.verdict is Verdict.NOT_REPRODUCED
+        else finding
     )
 
 

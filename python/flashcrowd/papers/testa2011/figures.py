@@ -270,19 +270,20 @@ def _service_table(study: StudyEvidence) -> Table:
     point = study.points.points[0]
     rows: list[columns.Row] = []
     for downloader, name in HALVES.items():
-        found = [service.slots(study, downloader).at(point)]
+        found = [of(study, downloader).at(point) for of in (service.won, service.slots)]
         found += [service.rate(study, uploader, downloader).at(point) for uploader in HALVES]
         rows.append([name, wording.runs(max((x.n for x in found if x), default=0)), *found])
     return columns.table(
         [
             "downloads of",
             "runs",
-            "unchokes held",
+            "unchokes won per minute",
+            "held at a time",
             *(f"each brings, by {name} (kbit/s)" for name in HALVES.values()),
         ],
         rows,
-        "Where the difference comes from, seeds stay a random time: how many peers unchoke a "
-        "leecher at a time, and what an unchoke brings, by what the uploader uses. Means over runs "
+        "Where the difference comes from, seeds stay a random time: how many unchokes a leecher "
+        "wins and holds, and what an unchoke brings, by what the uploader uses. Means over runs "
         "with 95 % intervals.",
         frozenset({0}),
     )

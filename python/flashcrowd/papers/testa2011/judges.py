@@ -29,15 +29,13 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "dropped": quantities.dropped,
     "background-gain": quantities.background_gain,
     "upload-rate-tcp": lambda study: quantities.upload_rate(study, "first"),
-    "slots": service.slots_apart,
+    "unchokes-won": service.won_apart,
     "request-tcp": lambda study: waits.transit(study, waits.REQUEST, "first"),
     "request-utp": lambda study: waits.transit(study, waits.REQUEST, "second"),
     "requests-apart": lambda study: waits.transits_apart(study, waits.REQUEST),
     "acknowledgement-tcp": lambda study: waits.transit(study, waits.ACKNOWLEDGEMENT, "first"),
     "acknowledgement-utp": lambda study: waits.transit(study, waits.ACKNOWLEDGEMENT, "second"),
     "acknowledgements-apart": lambda study: waits.transits_apart(study, waits.ACKNOWLEDGEMENT),
-    "served-by-tcp": lambda study: service.rates_apart(study, "first"),
-    "served-by-utp": lambda study: service.rates_apart(study, "second"),
     "queue": queues.mean_length,
     "queue-tcp": lambda study: queues.mean_length(study, "first"),
     "queue-utp": lambda study: queues.mean_length(study, "second"),
@@ -52,9 +50,7 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
 _RELATIVE = (
     "halves",
     "background-gain",
-    "slots",
-    "served-by-tcp",
-    "served-by-utp",
+    "unchokes-won",
     "requests-apart",
     "acknowledgements-apart",
 )
@@ -114,19 +110,22 @@ def change(evidence: Evidence, given: Given) -> Finding:
     """At every point the change of `measure` against `against` compares with `bound`.
 
     The change is relative, unless `relative` is false; then it is in the unit of the measure.
+    `against` may be a list: then against each of them.
     """
     study = evidence[given["study"]]
     measure = MEASURES[given["measure"]](study)
-    against = _condition(study, given["against"])
     relative = given.get("relative", True)
+    several = isinstance(given["against"], list)
     found = []
-    for point in study.select(_where(study, given)):
-        base = study.partner(point, against)
-        if base is None or base.index == point.index:
-            continue
-        estimate = measure.change(point, base, relative=relative)
-        if estimate is not None:
-            found.append(Case(words(study, point), estimate))
+    for against in given["against"] if several else [given["against"]]:
+        for point in study.select(_where(study, given)):
+            base = study.partner(point, _condition(study, against))
+            if base is None or base.index == point.index:
+                continue
+            estimate = measure.change(point, base, relative=relative)
+            if estimate is not None:
+                beside = f" against {words(study, base)}" if several else ""
+                found.append(Case(words(study, point) + beside, estimate))
     if relative:
         return _concluded(evidence, found, given, wording.per_cent)
     shown = as_change(measure)
@@ -137,7 +136,8 @@ def explained(evidence: Evidence, given: Given) -> Finding:
     """In the study `without`, at least half of what `measure` is in `study` is gone.
 
     Parameters: `study` and `where`; `without`, studies with one thing taken away each, by name,
-    and what they take away in words; the first decides, the others are told.
+    and what they take away in words; the first `together` (one by default) decide by the sum of
+    what each takes away, and the others are named.
     """
     study = evidence[given["study"]]
     shown = _shown(given["measure"], MEASURES[given["measure"]](study))
@@ -145,22 +145,28 @@ def explained(evidence: Evidence, given: Given) -> Finding:
     total = difference(whole, dict.fromkeys(whole, 0.0))
     if total is None:
         return NOTHING
-    parts, decided = [], None
-    for one in given["without"]:
+    sign = 1 if total.mean > 0 else -1
+    deciding = given.get("together", 1)
+    parts, taken = [], []
+    for number, one in enumerate(given["without"]):
         if one["study"] not in evidence.studies:
             continue
         rest = _by_seed(evidence[one["study"]], given)
         common = whole.keys() & rest.keys()
         left = difference({s: rest[s] for s in common}, dict.fromkeys(common, 0.0))
-        sign = 1 if total.mean > 0 else -1
-        half = {s: sign * whole[s] / 2 for s in common}
-        gone = difference(half, {s: sign * rest[s] for s in common})
-        if left is None or gone is None:
+        if left is None:
             continue
         parts.append(f"{shown(left)} {one['says']}")
-        decided = decided or verdict.more_than(gone, 0.0)
-    if decided is None:
+        if number < deciding:
+            taken.append({s: sign * (whole[s] - rest[s]) for s in common})
+    seeds = set(whole).intersection(*taken)
+    gone = difference(
+        {s: sum(of[s] for of in taken) for s in seeds},
+        {s: sign * whole[s] / 2 for s in seeds},
+    )
+    if len(taken) < deciding or gone is None:
         return Finding(Verdict.NOT_RUN, f"{shown(total)}; nothing was taken away", total.n)
+    decided = verdict.more_than(gone, 0.0)
     there = beyond(total, 0.0)
     text = f"{shown(total)} as it is; {'; '.join(parts)}"
     if there is not Verdict.REPRODUCED:
@@ -193,8 +199,8 @@ def _concluded(
 
 
 def _compared(evidence: Evidence, given: Given, one: Given) -> str:
-    """Another number in the same place, in a sentence."""
-    finding = level(evidence, {**given, "measure": one["measure"], "compare": ()})
+    """Another number, with what `one` puts in place of `given`, in a sentence."""
+    finding = level(evidence, {**given, **one, "compare": ()})
     return f"{wording.sentence(one['says'])}: {finding.measured}."
 
 

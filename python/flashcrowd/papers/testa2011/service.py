@@ -24,14 +24,6 @@ def rate(study: StudyEvidence, uploader: str, downloader: str) -> Measure:
     return Measure("rate of an unchoke", "kbit/s", found, "Payload over the time unchoked.")
 
 
-def rates_apart(study: StudyEvidence, uploader: str) -> Measure:
-    """How much more an unchoke by one half brings to uTP peers than to TCP peers, as a share."""
-    tcp, utp = (rate(study, uploader, half).of_run for half in ("first", "second"))
-    found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
-    name = "unchokes of uTP peers against those of TCP peers"
-    return Measure(name, "", found, "By payload.", least=-1.0)
-
-
 def slots(study: StudyEvidence, half: str) -> Measure:
     """How many peers unchoke a leecher of one half at a time, on average."""
     rows = study.results.tables["unchokes"]
@@ -45,12 +37,24 @@ def slots(study: StudyEvidence, half: str) -> Measure:
     return Measure("unchokes held by a leecher", "", found, "Mean over the time as a leecher.")
 
 
-def slots_apart(study: StudyEvidence) -> Measure:
-    """How many more unchokes a leecher on uTP holds than one on TCP, as a share."""
-    tcp, utp = (slots(study, half).of_run for half in ("first", "second"))
+def won(study: StudyEvidence, half: str) -> Measure:
+    """How many unchokes a leecher of one half wins per minute."""
+    rows = study.results.tables["unchokes"]
+    leeching = _leeching(study, half)
+    found = {
+        run: 60 * len(who) / leeching[run]
+        for run, who in by_run(source.integers(rows, "run"), _remotes(study) == half)
+        if leeching.get(run)
+    }
+    return Measure("unchokes won by a leecher", "per min", found, "Per minute as a leecher.")
+
+
+def won_apart(study: StudyEvidence) -> Measure:
+    """How many more unchokes a leecher on uTP wins per minute than one on TCP, as a share."""
+    tcp, utp = (won(study, half).of_run for half in ("first", "second"))
     found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
-    name = "unchokes of uTP leechers against TCP's"
-    return Measure(name, "", found, "Held at a time.", least=-1.0)
+    name = "unchokes won by uTP leechers against TCP's"
+    return Measure(name, "", found, "Per minute as a leecher.", least=-1.0)
 
 
 def _seconds(study: StudyEvidence) -> np.ndarray:

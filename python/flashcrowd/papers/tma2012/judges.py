@@ -1,4 +1,4 @@
-"""The judge that only this paper needs: how long packets wait in the uplinks of leechers."""
+"""Judges that only this paper needs: about waits in the uplinks of leechers, and about mixtures."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import source, wording
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.source import by_run
+from flashcrowd.report.statistics import Estimate
 
 
 def uplink_wait(study: StudyEvidence) -> Measure:
@@ -40,4 +41,24 @@ def waits_less(evidence: Evidence, given: Given) -> Finding:
     )
 
 
-JUDGES: dict[str, Judge] = {"waits-less": waits_less}
+def soonest(evidence: Evidence, given: Given) -> Finding:
+    """At one point of `where` at least downloads take less time than at each of `against`."""
+    study = evidence[given["study"]]
+    changes: dict[str, list[Estimate]] = {}
+    for against in given["against"]:
+        where = cases.given_where(given)
+        for case in cases.changes(study, study.download_time, where, against):
+            changes.setdefault(case.at, []).append(case.found)
+    mixtures = {at: of for at, of in changes.items() if len(of) == len(given["against"])}
+    if not mixtures:
+        return cases.NOTHING
+    worst = {at: max(of, key=lambda one: one.mean) for at, of in mixtures.items()}
+    nearest = min(worst, key=lambda at: worst[at].mean)
+    text = f"{wording.per_cent(worst[nearest])} at {nearest}"
+    if len(mixtures) > 1:
+        text += f", the nearest of {len(mixtures)} cases"
+    each = [verdict.all_of(verdict.less_than(one, 0.0) for one in of) for of in mixtures.values()]
+    return Finding(verdict.any_of(each), text, worst[nearest].n)
+
+
+JUDGES: dict[str, Judge] = {"waits-less": waits_less, "soonest": soonest}
