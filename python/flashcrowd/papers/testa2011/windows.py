@@ -30,7 +30,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
         if (count := sum(finding.verdict is verdict for finding in alike))
     )
     yield Text(
-        "No sender of ns-2 has more than 20 packets in flight unless somebody sets window_, and "
+        "No sender of ns-2 has more than 20 packets in flight unless window_ is set, and "
         "neither the BitTorrent module nor the paper says that it did. Each sentence about the "
         "paper's own cases is put to the test with that bound and without: of "
         f"{wording.count(len(found), 'sentence')} {len(alike)} get the same verdict ({each})."
