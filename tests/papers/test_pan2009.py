@@ -50,6 +50,8 @@ def _conditions(given: Mapping[str, Any], study: str) -> Iterator[tuple[str, str
         yield from ((study, name, value) for name, value in given.get(key, {}).items())
     literal = given.get("literal", ())
     readings = [literal] if isinstance(literal, Mapping) else literal
+    for other in given.get("others", ()):
+        yield from ((study, name, value) for name, value in other.items())
     than = [given["than"]] if "than" in given else []
     for part in (*than, *readings, *given.get("beside", ())):
         yield from _conditions(part, study)
@@ -157,6 +159,10 @@ SPREAD = {**USE, "called": "range", "where": FREE, "against": {"upload": "0 B/s"
         ("trend", {**USE, "where": FREE, "is": "more-than", "bound": 0.0}, NO),
         ("spread", {**SPREAD, "is": "more-than", "bound": 30.0}, YES),
         ("spread", {**SPREAD, "is": "less-than", "bound": 0.0}, NO),
+        ("mostly", {**FALL, "is": "less-than", "bound": -0.7}, YES),
+        ("mostly", {**FALL, "is": "less-than", "bound": -0.95}, NO),
+        ("best", {**USE, "where": {"upload": "0 B/s"}, "others": [FREE], "slack": 0.01}, YES),
+        ("best", {**USE, "where": FREE, "others": [{"upload": "0 B/s"}], "slack": 0.01}, NO),
         ("level", {"measure": "loss", "where": FREE, "is": "at-most", "bound": 1.0}, NO),
         ("near", {"measure": "rtt", "where": FREE, "published": 110, "tolerance": 5}, YES),
     ],
@@ -175,6 +181,14 @@ def test_other_readings_are_named_with_their_verdicts() -> None:
     assert two.why.startswith(one.why)
     assert two.why.endswith("(reproduced).")
     assert "Holds in 2 of 3 cases." in _judge("change", {**lost, "bound": -0.7}).why
+
+
+def test_the_best_of_several_is_compared_with_each() -> None:
+    nothing = {"upload": "0 B/s"}
+    given = {**USE, "where": nothing, "others": [FREE, FREE], "slack": 0.01}
+    assert _judge("best", given).measured.endswith(
+        "at line 4, nothing uploaded, against no limit, the worst of 6 cases"
+    )
 
 
 def test_pings_are_weighed_against_those_without_uploads() -> None:

@@ -112,7 +112,12 @@ class Measured:
             as_change(of, given.get("called"), relative=relative),
         )
 
-    def change(self, evidence: Evidence, given: Given) -> Finding:
+    def change(
+        self,
+        evidence: Evidence,
+        given: Given,
+        combine: Callable[[Iterable[Verdict]], Verdict] = verdict.all_of,
+    ) -> Finding:
         """The measure at each point of `where` against that point with the settings `against`.
 
         Parameters: `is`, `bound`; `relative` (default true); `any`, whether one such point is
@@ -126,6 +131,7 @@ class Measured:
             furthest(given["is"]),
             as_change(of, given.get("called"), relative=relative),
             some=bool(given.get("any")),
+            combine=combine,
         )
 
     def times(self, evidence: Evidence, given: Given) -> Finding:

@@ -119,6 +119,15 @@ def any_of(verdicts: Iterable[Verdict]) -> Verdict:
     return _worst(verdicts, (Verdict.REPRODUCED, Verdict.OPEN, Verdict.NOT_REPRODUCED))
 
 
+def most_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """A sentence about most cases: more than half of them decide it."""
+    given = list(verdicts)
+    for verdict in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED):
+        if 2 * given.count(verdict) > len(given):
+            return verdict
+    return Verdict.OPEN
+
+
 def _worst(verdicts: Iterable[Verdict], order: tuple[Verdict, ...]) -> Verdict:
     given = set(verdicts)
     for verdict in order:

@@ -3,18 +3,20 @@
 ranked    at every point of `lower` the measure is less than at any of `higher`, run by run
 trend     rank correlation of the measure with the ratio of downlink and uplink, over the lines
 spread    the range of the measure over the points of `where` against that of `against`
+mostly    as `change`, at more than half of the points of `where`
+best      at each point of `where` the measure is at most `slack` below that with each of `others`
 """
 
 from __future__ import annotations
 
 from flashcrowd.base.units import Rate
 from flashcrowd.papers import cases, verdict
-from flashcrowd.papers.cases import NOTHING
+from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, Given, Where
-from flashcrowd.papers.measured import COMPARISONS, Measured
+from flashcrowd.papers.measured import COMPARISONS, Measured, as_change
 from flashcrowd.papers.pan2009.quantities import measure, rank_correlation
-from flashcrowd.papers.pan2009.words import described
+from flashcrowd.papers.pan2009.words import described, setting
 from flashcrowd.papers.verdict import Finding
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import difference, estimate
@@ -76,6 +78,26 @@ def spread(evidence: Evidence, given: Given) -> Finding:
     return Finding(COMPARISONS[given["is"]](found, given["bound"]), text, found.n)
 
 
+def mostly(evidence: Evidence, given: Given) -> Finding:
+    """At more than half of the points of `where`, the change from `against` keeps the bound."""
+    return MEASURED.change(evidence, given, verdict.most_of)
+
+
+def best(evidence: Evidence, given: Given) -> Finding:
+    """At each point of `where` the measure is at least that with each of `others`, less `slack`."""
+    found = [
+        Case(f"{case.at}, against {setting(other)}", case.found)
+        for other in given["others"]
+        for case in MEASURED.changes(evidence, {**given, "against": other}, relative=True)
+    ]
+    return conclude(
+        found,
+        lambda one: verdict.more_than(one, -float(given["slack"])),
+        lambda one: -one.mean,
+        as_change(MEASURED.first(evidence, given), given.get("called"), relative=True),
+    )
+
+
 _ACCESS = "network.groups.home.access"
 
 
@@ -91,4 +113,6 @@ def _by_seed(evidence: Evidence, given: Given, where: Where) -> dict[int, list[t
     return found
 
 
-JUDGES: dict[str, Judge] = MEASURED.judges(ranked=ranked, trend=trend, spread=spread)
+JUDGES: dict[str, Judge] = MEASURED.judges(
+    ranked=ranked, trend=trend, spread=spread, mostly=mostly, best=best
+)

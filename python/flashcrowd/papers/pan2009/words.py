@@ -83,6 +83,16 @@ def described(study: StudyEvidence, point: Point) -> str:
     return ", ".join(dict.fromkeys(parts))
 
 
+def setting(where: Where) -> str:
+    """Settings of a claim in words."""
+    return ", ".join(
+        _part(
+            name.rpartition(".")[2], name, json.dumps(value) if isinstance(value, dict) else value
+        )
+        for name, value in where.items()
+    )
+
+
 def limiter(study: StudyEvidence, profile: str) -> str:
     """How a client hands out its upload: real programs play this name by another limiter."""
     rules = study.results.study.get("profiles", {}).get(profile, {}).get("limiter", {})
