@@ -259,9 +259,9 @@ pub fn ledbat_plus_plus() -> Config {
 }
 
 /// The closed client of December 2008, rossi2010's alpha1. Its packets carried about 350 bytes
-/// (figure 1a). Loss detection as in TCP of the day, since it suffered from jitter; everything
-/// else is unknown and that of the first public code. Its collapse after 50 s has no public
-/// explanation and is not modelled; nor are the three bytes by which headers were longer then.
+/// (figure 1b). Loss detection as in TCP of the day, as of alpha2; everything else is unknown and
+/// that of the first public code. Its collapse after 50 s has no public explanation and is not
+/// modelled; nor are the three bytes by which headers were longer then.
 pub fn alpha1() -> Config {
     Config {
         name: "alpha1".into(),
@@ -273,8 +273,9 @@ pub fn alpha1() -> Config {
 }
 
 /// The closed client of March 2009, alpha2: packets that double every ten seconds, and a target of
-/// 25 ms, with which the first public code starves below 1 Mbit/s as the paper saw it. It fell with
-/// jitter (figure 3b), so three duplicates make a loss.
+/// 25 ms, with which the first public code starves at 250 kbit/s. The paper saw no starvation above
+/// 1 Mbit/s; here there is none from 500 kbit/s on. It fell with jitter (figure 3b), so three
+/// duplicates make a loss.
 pub fn alpha2() -> Config {
     Config {
         name: "alpha2".into(),

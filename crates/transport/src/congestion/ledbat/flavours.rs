@@ -109,8 +109,9 @@ pub fn alpha1() -> Ledbat {
 }
 
 /// That of March 2009, alpha2: rossi2010 sees a window of 20 full packets, of which 30 000 bytes are
-/// 100 of the first public code's basic packets; the first draft's 25 ms; starvation and a fall with
-/// jitter, so one sample. Its base delay is the least of two minutes, as in the description that its
+/// 100 of the first public code's basic packets. The target is the first draft's 25 ms, because the
+/// paper sees starvation on slow lines (with 100 ms there is none); one sample, because it sees a fall
+/// with jitter. Its base delay is the least of two minutes, as in the description that its
 /// makers gave three months later (BEP 29, June 2009, "congestion control"); the code of 2010
 /// has thirteen. The paper's figure 3a, where a longer way there does what a longer way back
 /// does, agrees with the two.
@@ -123,8 +124,9 @@ pub fn alpha2() -> Ledbat {
     }
 }
 
-/// That of August 2009, beta1: rossi2010 sees 30 full packets (43 800 bytes of 1460) and, four flows
-/// beside each other, a queue of about 100 ms; not moved by jitter, so three samples.
+/// That of August 2009, beta1: rossi2010 sees 30 full packets (43 800 bytes of 1460). The target is
+/// the first public code's 100 ms: with the draft's 25 ms four flows do not share evenly, as they do
+/// in table 1. Not moved by jitter, so three samples.
 pub fn beta1() -> Ledbat {
     Ledbat { max_window_bytes: 43_800, ..libutp_2010() }
 }
