@@ -432,6 +432,7 @@ def upload_controllers() -> str:
 
 def upload_states() -> list[tuple[str, str, str]]:
     """The states of the controllers of `flashcrowd autolimit`: phase, reason, what it means."""
+
 def upload_slots(rule: str, limit_bps: int | None) -> int:
     """Uploads at a time by a profile's `choker.slots` (JSON) and an upload limit, None for none.
 
@@ -446,7 +447,6 @@ def request_queue_time_s(rule: str) -> float | None:
 
 def content_memory(cache_bytes: int, extent_bytes: int, reads: int) -> int:
     """The least memory with which a server's machine has so many bytes for its cache (Linux)."""
-
 
 def content_policies() -> list[str]:
     """Names of the policies of a content server, in the order in which they are shown (Linux)."""

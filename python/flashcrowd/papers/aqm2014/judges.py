@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
+from flashcrowd.papers import verdict
 from flashcrowd.papers.aqm2014.quantities import measure
 from flashcrowd.papers.aqm2014.words import described
 from flashcrowd.papers.cases import conclude
@@ -16,7 +16,7 @@ from flashcrowd.papers.verdict import Finding, Verdict
 
 def mostly(evidence: Evidence, given: Given) -> Finding:
     """At more than half of the points the measure is between `low` and `high`, or as `is` says."""
-    return (MEASURED.level if "is" in given else MEASURED.between)(evidence, given, _most_of)
+    return (MEASURED.level if "is" in given else MEASURED.between)(evidence, given, verdict.most_of)
 
 
 def somewhere(evidence: Evidence, given: Given) -> Finding:
@@ -36,15 +36,6 @@ def somewhere(evidence: Evidence, given: Given) -> Finding:
         if finding.verdict is Verdict.NOT_REPRODUCED
         else finding
     )
-
-
-def _most_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """A sentence about most cases: more than half of them decide it."""
-    all_ = list(verdicts)
-    for one in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED):
-        if 2 * all_.count(one) > len(all_):
-            return one
-    return Verdict.OPEN
 
 
 #: The judges of its measures.
