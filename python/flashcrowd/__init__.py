@@ -47,7 +47,7 @@ def run(
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
         EngineError: a run failed.
-        KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
+        KeyboardInterrupt: Ctrl-C; finished runs are kept.
     """
     from flashcrowd.base import extras
 

@@ -41,7 +41,7 @@ class _End:
     3.14), which aborts the process: status -6, rarely, of a command that had done all it should.
 
     Attributes:
-        status: the exit status; at first that of an exception that nobody takes.
+        status: the exit status; at first that of an uncaught exception.
     """
 
     status: int = 1
@@ -49,7 +49,7 @@ class _End:
     def __call__(self) -> None:
         """For `atexit`: what was registered first is called last."""
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # nobody takes it
+            with suppress(OSError, ValueError):  # the reader is gone
                 stream.flush()
         os._exit(self.status)
 

@@ -175,7 +175,7 @@ class ContentServer:
     def snapshot(self) -> str:
         """What it does now, and has done (a JSON object)."""
     def reload(self) -> bool:
-        """Begin to read the certificate and its key again, and to open the access log anew.
+        """Begin to read the certificate and its key again, and to reopen the access log.
 
         Gives whether it has begun: not while the last time still waits for a disk.
         """
@@ -197,12 +197,12 @@ class LastResort:
     """
 
     def __new__(cls, after_first: float, after_second: float, said: str) -> LastResort:
-        """So many seconds after the first SIGINT or SIGTERM, and after each other one.
+        """Exit `after_first` s after the first signal, and `after_second` s after each later one.
 
-        `said` is said then on standard error.
+        The signals are SIGINT and SIGTERM; `said` is printed to stderr then.
         """
     def fileno(self) -> int:
-        """Where signals are told (`signal.set_wakeup_fd`)."""
+        """The descriptor that signals are written to (`signal.set_wakeup_fd`)."""
     def heard(self) -> int:
         """How often they have come; a handler in Python may be called once for two."""
     def cancel(self) -> None:
@@ -227,8 +227,8 @@ class UtpTransfer:
     ) -> UtpTransfer:
         """Begins at once; `remote` is an address with a port, `config` a uTP configuration (JSON).
 
-        `to_server` streams send and `to_client` streams are sent by the server, each with so many
-        `bytes` or for so many `seconds` (one of the two), at most `rate` bits per second. With
+        The client sends on `to_server` streams and the server on `to_client` streams: each stream
+        `bytes` bytes, or for `seconds` s (one of the two), at most `rate` bits per second. With
         `tcp`, over the kernel's TCP with its congestion control `congestion`.
 
         Raises `PlanError` or `ValueError`.
@@ -275,7 +275,7 @@ class UtpServer:
     def take_finished(self) -> str:
         """Streams that have finished since this was last called (a JSON list)."""
     def take_refusals(self) -> str | None:
-        """Who was turned away since this was last called (JSON); None if nobody was.
+        """Clients refused since the last call (JSON); None if there are none.
 
         `count`, and of the last one `peer` and `why`.
         """
@@ -364,7 +364,7 @@ class UtpFlow:
         Raises `ValueError` or `OSError`.
         """
     def start(self, *, bytes: int | None = None, rate: int | None = None, seed: int = 0) -> None:
-        """Connect both, and send so many bytes, or until it is stopped.
+        """Connect both, and send `bytes` bytes, or until `stop` is called.
 
         The application produces at most `rate` bits per second; `seed` is that of the content.
         Raises `ValueError` without both ends.
@@ -406,7 +406,7 @@ class TorrentClient:
     def leave(self, *, told: bool = True) -> None:
         """Leave the swarm, and end when the tracker knows.
 
-        At once unless it is to be `told`, and the second time.
+        It ends at once if `told` is false, and at the second call.
         """
     def progress(self) -> str:
         """How it stands (a JSON object)."""
@@ -415,7 +415,7 @@ class TorrentClient:
     def take_events(self) -> str:
         """What happened since this was last called (a JSON list)."""
     def send_gaps(self) -> list[tuple[int, int]]:
-        """How often sends of blocks on one connection were so many milliseconds apart."""
+        """A histogram of gaps between sends of blocks on one connection: milliseconds, count."""
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended."""
     def result(self) -> str:
@@ -501,7 +501,7 @@ class Lab:
         reached, as `ADDRESS:PORT`. Raises `OSError`.
         """
     def tune(self, over: float) -> tuple[int, int, int] | None:
-        """Compare clocks with the first node for so many seconds, in which all have to do so.
+        """Compare clocks with the first node for `over` s; all nodes call it at the same time.
 
         Gives what to add to this machine's monotonic clock for the first node's, by how much that
         may be wrong, and the least round trip, in nanoseconds; None at the first node, or if it did
@@ -520,7 +520,7 @@ class Lab:
         Gives that instant of the monotonic clock in nanoseconds.
         """
     def has_ended(self) -> bool:
-        """Whether the network has ended, by itself or as it was told."""
+        """Whether the network has ended, by itself or after `stop`."""
     def stop(self) -> tuple[str, Table, Table]:
         """End the network.
 
@@ -569,9 +569,9 @@ def try_tun() -> None:
 def divide(plan: Plan, nodes: int, min: float) -> tuple[str, float]:
     """Divide a plan among nodes.
 
-    With at least so many seconds of delay before packets wherever they go from one to another.
-    Gives the division (JSON: the node of each of `hosts` and `links`), and the least such delay in
-    seconds. Raises `PlanError` where that cannot be.
+    A packet from one node to another has at least `min` s of delay. Gives the division (JSON: the
+    node of each of `hosts` and `links`), and the shortest such delay in seconds. Raises `PlanError`
+    where that cannot be.
     """
 
 def echo_times(
@@ -889,20 +889,20 @@ class SwarmRules:
         None if its population does not replace, or it was not its own departure.
         """
     def stop(self, workload: int) -> list[int]:
-        """The timeline stops a swarm: nobody comes any more, and these peers leave."""
+        """The timeline stops a swarm: arrivals end, and these peers leave."""
     def set_upload(self, workload: int, population: int, upload_bps: int | None) -> list[int]:
         """The upload limit of a population changes (bit/s); the peers that get it."""
     def controlled(self, number: int, upload_bps: int | None) -> None:
         """The controller of a peer's client set its limit, in bit/s, None for no limit."""
     def wanted_elsewhere(self, now_s: float, workload: int, wanted: bool) -> None:
-        """Whether somebody is online who lacks something and is played elsewhere."""
+        """Whether an online peer that another node plays lacks pieces."""
     def stall(self, now_s: float, workload: int, held: bytes | None, whole: bool) -> str | None:
         """Why a swarm can go on no longer, if so; `held` and `whole` as for `part`."""
     def part(self, workload: int, held: bytes | None, whole: bool) -> str:
         """How far a swarm is (JSON), for `SwarmWatch`.
 
-        `held` are the pieces that somebody here has, as a bitfield; None where one has not said.
-        `whole`: somebody has them all.
+        `held` are the pieces that online peers here have, as a bitfield; None if one has not
+        reported. `whole`: one peer has all.
         """
     def is_done(self, workload: int) -> bool:
         """Whether a swarm has nothing more to wait for."""
@@ -946,11 +946,11 @@ class SwarmWatch:
         """That the timeline stopped it before it was complete, if it did."""
 
 def swarm_waits(part: str) -> bool:
-    """Whether somebody lacks something in a part of a swarm (JSON)."""
+    """Whether a peer lacks pieces in a part of a swarm (JSON)."""
 
 @final
 class TrackerRegister:
-    """The tracker of a swarm: who is in it, and whom it names to whom."""
+    """The tracker of a swarm: its peers, and which peers an answer names."""
 
     def __new__(cls, plan: Plan, workload: int, seed: int) -> TrackerRegister:
         """Of the swarm that is this workload of a plan, in a run with this seed.

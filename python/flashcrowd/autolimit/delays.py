@@ -12,7 +12,7 @@ FEWEST = 4
 EMPTY_NS = 10_000_000
 """A probe that waited less met no queue: a full packet takes so long at 1.2 Mbit/s."""
 FLAT_NS = 30_000_000
-"""Nobody notices less."""
+"""Below 30 ms of queueing delay a user sees no difference."""
 HEAVY_NS = 150_000_000
 """Above this calls and games suffer (ITU-T G.114): nothing that sounds well is said."""
 OFTEN = 0.25

@@ -24,9 +24,9 @@ FORMAT = 1
 ROW_NS = 10**9
 """Nanoseconds between two rows at least."""
 KEEP_ROWS = 30
-"""The file is written again after so many rows: a run that is killed loses half a minute..."""
+"""The file is rewritten after this number of rows: a killed run loses at most half a minute."""
 PART_ROWS = 3600
-"""... and another file is begun after so many, an hour."""
+"""A new file begins after this number of rows, an hour."""
 SCHEMA = pa.schema(
     [
         pa.field("time", pa.timestamp("ms", tz="UTC"), nullable=False),

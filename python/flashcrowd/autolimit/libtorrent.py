@@ -51,7 +51,7 @@ def controlled(
         line: what the uplink carries, in bytes per second; a ceiling.
         reflectors: who answers probes.
         ways: ways to probe, in the order in which they are tried.
-        audience: who is told what happens, from that thread.
+        audience: receives remarks and status, in that thread.
 
     Raises:
         ValueError: there is no such controller.

@@ -27,7 +27,7 @@ PERIOD_NS = 10**9
 LATE_NS = 12 * 10**9
 """A request that is under way for longer is broken off; its own time-outs should have ended it."""
 LAST_S = 2.0
-"""A request that is under way at the end has so many seconds, and is broken off."""
+"""Seconds that a request under way has at the end, before it is aborted."""
 WATCH_NS = 5 * 10**9
 """How often route and clocks are looked at."""
 TORRENTS_NS = 60 * 10**9
@@ -37,7 +37,7 @@ BACK_OFF_NS = 15 * 10**9
 
 
 class Audience(Protocol):
-    """Who is told what happens."""
+    """Receives remarks and status of a run."""
 
     def remark(self, now: int, text: str) -> None:
         """Something that a person should know."""
@@ -233,7 +233,7 @@ class Loop:
         if self._sounder.changed:
             self._sounder.changed = False
             self._session.on_event(now, "up")
-        # Probes that are due while nobody needs them are not sent, and not made up for.
+        # Probes that fall due while no probes are needed are skipped, and not sent later.
         while (timeout := self._session.probe(now)) is not None:
             if self._session.active and self._route is not None:
                 self._sounder.probe(now, timeout)
@@ -267,6 +267,6 @@ def _unwritten(error: OSError) -> Refused:
 def stoppable(
     stop: Callable[[], None], numbers: Sequence[signal.Signals]
 ) -> AbstractContextManager[None]:
-    """Has signals call `stop` until the block ends, but for those that nobody is to hear."""
+    """Has signals call `stop` until the block ends, except for ignored signals."""
     taken = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     return handled(taken, lambda number, frame: stop())

@@ -31,7 +31,7 @@ _FORMAT = 1
 _LONGEST = 1 << 20
 """Bytes of a state file, at most."""
 _YOUNG_S = 10.0
-"""What was ordered before a process was killed has come to its client after so many seconds."""
+"""Seconds after which a client has received each order of a killed process."""
 
 
 def folders() -> list[Path]:
@@ -63,7 +63,7 @@ class Memory:
 
         Args:
             place: where the client is, as it was named.
-            peer: whom that led to: `localhost` for this machine, else an address.
+            peer: the host that it resolved to: `localhost` for this machine, else an address.
 
         Raises:
             Refused: another process has it, or it cannot be written.
@@ -193,7 +193,7 @@ class Memory:
 
 
 def _opened(path: Path, flags: int) -> int:
-    """A file, which is none of somebody else's choice behind a link."""
+    """Opens a file without following a symbolic link at its end."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from flashcrowd.client_api.client import Setting
 
 PAST = 1000
-"""So many different limits of ours are remembered."""
+"""The number of different limits set by us that are remembered."""
 APPLY_NS = 5 * 10**9
 """A client has so long to follow an order before another one is tried."""
 STUBBORN = 3
-"""A client that did not follow so many orders in a row does not take limits."""
+"""A client that ignored this number of orders in a row does not take limits."""
 LATE_NS = 60 * 10**9
 """A limit of the user's that we gave back may come to the client so late."""
 MANY = 5
-"""So many changes by others within a minute are no person's."""
+"""Changes by others within a minute, from which on a program makes them, not a person."""
 
 
 class Owner:
@@ -143,7 +143,7 @@ class Owner:
             )
 
     def _changed(self, now: int, limit: int | None) -> None:
-        """Somebody else has set a limit."""
+        """A user or another program has set a limit."""
         if self.disputed:
             return
         self.remarks.append(

@@ -13,11 +13,11 @@ from flashcrowd.autolimit.session import Status
 LOOK_NS = 10**9
 """A look a second."""
 LOOKS = 60
-"""So many in a row have to agree."""
+"""The number of looks in a row that have to agree."""
 LEAST = 50_000
 """Bytes per second: with less a single packet takes as long as a delay that counts."""
 ABOVE = 1.5
-"""The limit is so many times the upload, or there is none: it holds nothing."""
+"""A limit above this multiple of the upload, or none, does not hold the upload."""
 STEADY = 0.1
 """A full line has a steady rate: its standard deviation is at most this part of the mean."""
 

@@ -12,9 +12,9 @@ from flashcrowd.client_api.client import Client, Gone, Setting
 ATTEMPTS = 2
 """A client that does not answer so often is gone; the next run restores what it had."""
 SETTLE_S = 5.0
-"""A client that follows orders late has so many seconds for each: those of before, and this one."""
+"""Seconds that a client may take to follow each order, earlier ones and this one."""
 LONGEST_S = 30.0
-"""After so many seconds it is given up, however slowly the client answers."""
+"""Give up after 30 s, however slow the client is."""
 PERIOD_S = 0.25
 UNTOUCHED = "The client's limit was not touched."
 
@@ -32,7 +32,7 @@ def restore(
     wait: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Set what the user had, unless somebody else set something since; one line for a person.
+    """Set what the user had, unless it was changed by others since; one line for a person.
 
     Nothing is forgotten before the client was seen to have it, with no limit of ours on its way:
     until then the state file stays, and the next run restores.
@@ -41,8 +41,8 @@ def restore(
         client: the client.
         memory: what the user had.
         stopped: whether to give it up.
-        stale: limits that nobody has set: with them the client was started again.
-        wait: waits so many seconds.
+        stale: limits with which the client restarted, which neither the user nor we set.
+        wait: sleeps for the given seconds.
         clock: seconds that only go forward.
 
     Raises:

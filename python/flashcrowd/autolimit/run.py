@@ -53,7 +53,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class _Chorus:
-    """Several who are told the same."""
+    """Several audiences that receive the same."""
 
     members: Sequence[Audience]
 
@@ -229,7 +229,7 @@ def _until_stopped(loop: Loop) -> Refused | None:
 
 
 class _End:
-    """The end of a run: the user has what he had, or is told that he has not."""
+    """The end of a run: restores the user's limit, or reports that it could not."""
 
     def __init__(self, client: Client, memory: Memory | None, session: Session, loop: Loop) -> None:
         self._client, self._memory, self._session, self._loop = client, memory, session, loop
@@ -245,7 +245,7 @@ class _End:
     def come(self, voice: Voice, why: Refused | None) -> int:
         """Gives back what the user had; the exit status.
 
-        It is told afterwards, since nobody may be there to be told.
+        The report comes last: its reader may be gone.
         """
         owner, memory = self._session.owner, self._memory
         end = None

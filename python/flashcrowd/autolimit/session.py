@@ -115,7 +115,7 @@ class Session:
         self._blind = self._control.deadline_ns is not None
         self._mute_since: int | None = None
         self._mute = False
-        # Nothing to upload harms nobody, and the next peer is not to begin with a few kB/s.
+        # An idle client harms no call, and the next peer should not begin with a few kB/s.
         self._idle = self._waits = waits and self._blind
         self._started = False
         self._take(now, reading)
@@ -123,7 +123,7 @@ class Session:
     # What happens.
 
     def on_said(self, now: int, said: Said, order: LimitChange | None = None) -> None:
-        """The client has answered; `order` is what it was told."""
+        """The client has answered; `order` is what it was sent."""
         reading = said.reading
         restarted = self._restarted(reading)
         away = restarted or self._down
@@ -149,7 +149,7 @@ class Session:
         self._take(now, reading)
 
     def _restarted(self, now: Reading) -> bool:
-        """Whether the client counts anew: it was started again since the last reading."""
+        """Whether the client's counters were reset: it was restarted since the last reading."""
         before = self._reading
         fewer = now.uploaded < before.uploaded or now.downloaded < before.downloaded
         return fewer or (self._silent_since is not None and now.uploaded == now.downloaded == 0)
@@ -210,7 +210,7 @@ class Session:
         return self.owner.user
 
     def order(self, now: int) -> LimitChange | None:
-        """What the client is to be told now, if anything; from here on it may stand there."""
+        """The order to the client now, if any; from here on it may be in force."""
         seen, user = self._reading.setting.limit, self.owner.user
         if not self.active or self.owner.disputed or self.owner.hopeless:
             return None

@@ -11,7 +11,7 @@ from flashcrowd.client_api.client import Client, Gone, OwnLimits, Reading
 
 @dataclass(frozen=True)
 class LimitChange:
-    """What the client is to be told.
+    """An order to the client: a limit.
 
     Attributes:
         limit: the limit, bytes per second as the client rounds it; None for what the user has.
@@ -44,8 +44,8 @@ class Said:
 def turn(client: Client, memory: Memory | None, order: LimitChange | None, torrents: bool) -> Said:
     """Talk to the client.
 
-    An order is left undone if somebody changed the limit since it was decided, or if alternative
-    speeds came into force: whoever did that goes first.
+    An order is dropped if the limit was changed since it was decided, or if alternative speeds came
+    into force: that change has priority.
 
     Raises:
         Gone: no answer; the order may or may not have arrived.

@@ -1,4 +1,4 @@
-"""How a run is told: a live line on a terminal, lines elsewhere, or a JSON object a line."""
+"""How a run reports: a live line on a terminal, lines elsewhere, or a JSON object a line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flashcrowd.base import terminal
 LIVE_NS = 500_000_000
 """The live line is renewed so often."""
 JSON_NS = 10**9
-"""Without a terminal and in JSON the state is told so often at most..."""
+"""Without a terminal and in JSON the state is written at most this often."""
 QUIET_NS = 60 * 10**9
 """... and lines for people, which a log keeps, once a minute and when the phase changed..."""
 SETTLED_NS = 10 * 10**9
@@ -22,7 +22,7 @@ SETTLED_NS = 10 * 10**9
 
 
 class Unheard(BrokenPipeError):
-    """Nobody reads any more what is said; said once, and nothing is written afterwards."""
+    """The output has no reader any more; raised once, and nothing is written afterwards."""
 
 
 class Voice:

@@ -34,7 +34,7 @@ class Endpoint:
 
         Raises:
             StudyError: it is none of these, an IPv6 address whose last part may be a port, or has
-                port 0, at which nobody can be reached.
+                port 0, which cannot be reached.
         """
         host, port = text, str(PORT)
         if text.startswith("["):
@@ -58,7 +58,7 @@ class Endpoint:
         """Its addresses as the core takes them, the system's favourite first.
 
         Raises:
-            StudyError: nobody knows such a host.
+            StudyError: the host is unknown.
         """
         try:
             found = socket.getaddrinfo(self.host, self.port, family, socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""Files below a folder that somebody else may have filled: found by descriptor, never by a link.
+"""Files below a folder that others can write to: opened by descriptor, never through a link.
 
 What a person names is followed wherever it leads. What lies below it is data from elsewhere: a link
 there may lead anywhere, a pipe or a device has no end, a length may be a lie. So each step below is
@@ -33,7 +33,7 @@ STEPWISE = os.open in os.supports_dir_fd
 Folder = int | Path
 """An open folder: its descriptor, or its path where the system is not `STEPWISE`."""
 
-# Windows has none of the first three, and reads texts unless it is told that they are bytes.
+# Windows has none of the first three, and reads text unless a flag asks for bytes.
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

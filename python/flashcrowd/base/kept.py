@@ -22,7 +22,7 @@ def _one(result: Any) -> int:
 class Kept:
     """Results by the tables of which they were made: the same objects, not equal ones.
 
-    What is kept is shared by several plans, so nobody changes it.
+    Several plans share the kept value: it must not be changed.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """When a study that is repeated until it is sure looks at its interval: the schedule.
 
-Studies run by it, and reports know from it how often somebody has looked.
+Studies run by it, and reports know from it how often there was a look.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from flashcrowd.base.units import Share
 
 AT_LEAST = 5
-"""Runs of a point at the first look, if nobody says otherwise."""
+"""Runs of a point at the first look, by default."""
 
 AT_MOST = 100
-"""Runs of a point at the last look, if nobody says otherwise."""
+"""Runs of a point at the last look, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """A rule of stopping: look after so many runs of a point, and stop once the mean is known.
+    """A stopping rule: look at certain numbers of runs of a point; stop once the mean is known.
 
     Attributes:
         until: half the width of the interval over the mean, at which a point has enough runs.

@@ -115,7 +115,7 @@ class Channel(Generic[M]):
             data = data[os.write(self._to, data) :]
 
     def hear(self, longest_s: float) -> list[M]:
-        """What comes next, within so many seconds.
+        """What arrives within `longest_s` seconds.
 
         Raises:
             BadMessage: it is none of what may be said.
@@ -144,7 +144,7 @@ class Asker(Channel[M]):
         self._told = float("-inf")
 
     def hear(self, longest_s: float) -> list[M]:
-        """What comes next, within so many seconds."""
+        """What arrives within `longest_s` seconds."""
         try:
             return super().hear(longest_s)
         except EOFError:

@@ -60,8 +60,9 @@ class Metric:
 
 
 SHARE = 0.05
-"""A difference of a smaller share of the number does not matter, where a study names none: nobody
-waits otherwise for a download of 63 s than for one of 60 s, and lines are sold in steps of more."""
+"""A difference of a smaller share of the number does not matter, if the study names none. A user
+does not notice whether a download takes 63 or 60 s, and lines are sold in larger steps.
+"""
 
 _DELAY_MS = 5.0
 """Less is below a frame of a game (8 ms at 120 Hz) and below the jitter of a home line."""
@@ -228,7 +229,7 @@ _FORM = 'a measure, as in "mean download time" or "p95 ping of bystander"'
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A measure, as somebody names it.
+    """A measure, as named by a user.
 
     Attributes:
         metric: what is observed.

@@ -15,7 +15,7 @@ from typing import Any
 def handled(
     numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Has these signals call `handler` until the block ends, and then whoever heard of them before.
+    """Has these signals call `handler` until the block ends; then restores the old handlers.
 
     Raises:
         ValueError: this is not the main thread.
@@ -33,7 +33,7 @@ def handled(
 
 @contextmanager
 def kept(numbers: Iterable[signal.Signals]) -> Iterator[None]:
-    """Holds these signals back until the block ends, and whoever heard of them before hears them.
+    """Holds these signals back until the block ends; then the old handlers receive them.
 
     For imports that set handlers of their own. Whatever thread this is, unless they do.
     """
@@ -69,7 +69,7 @@ def heed() -> None:
     """For loops that wait long.
 
     Raises:
-        KeyboardInterrupt: somebody has asked to stop since `forget`.
+        KeyboardInterrupt: there was a request to stop since `forget`.
     """
     if _Asked.by is not None:
         raise KeyboardInterrupt
@@ -110,7 +110,7 @@ def how_it_ended(status: int) -> str:
 
 
 def end_by(status: int) -> int:
-    """Ends this process as another one ended, so that whoever waits for this one sees how.
+    """Ends this process as another one ended, so that the parent sees how.
 
     Args:
         status: of the other one, as `subprocess` has it.

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM end what runs in good order; a second one ends it at once.
 
-So does an output that breaks: the other ends are told, as they are when a person ends it.
+So does an output that breaks: the other ends stop, as they do when a person ends it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flashcrowd.base.signals import came, handled
 SLICE = 0.05
 """Seconds between two looks at what goes on."""
 PATIENCE = 5.0
-"""Seconds after which somebody who has asked for the end is told that it goes on."""
+"""Seconds after a request to stop, at which the user learns that it goes on."""
 FAREWELL = 10.0
 """Seconds that the other ends have to hear of the end, where the output has broken."""
 STUCK = 10.0

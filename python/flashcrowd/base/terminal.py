@@ -1,9 +1,9 @@
 """What reaches a terminal: words as they are, and of control characters only our own.
 
-Names, keys and tables come from elsewhere, and a terminal obeys what stands in them: it changes its
-title, clears what was there, or answers as if somebody had typed. So each character that is not
-plain is shown as its code, see `errors.visible`: in whatever is printed by `Plain`, in what rich
-lays out by `console`.
+Names, keys and tables come from elsewhere, and a terminal obeys control characters in them: it
+changes its title, clears the screen, or answers as if on the keyboard. So each character that is
+not plain is shown as its code, see `errors.visible`: in all output of `Plain`, and in rich's by
+`console`.
 """
 
 from __future__ import annotations

@@ -60,9 +60,10 @@ for _name, _help in {
 app.command("flashcrowd.cli.utp:app", name="utp", help="Measure over real uTP connections.")
 
 ALLOCATIONS = 100_000
-"""The garbage collector looks for circles after so many new objects (Python's own number is 700 or
-2000). What a command makes mostly lives to its end; to look at it again and again takes a fifth of
-the time of a large check."""
+"""The garbage collector looks for cycles after this number of new objects (Python's own number is
+700 or 2000). Most objects of a command live to its end; repeated scans take a fifth of the time of
+a large check.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,8 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     be written, 130 after Ctrl-C, 143 after SIGTERM.
     """
     open_streams()
-    # Where it may start no thread, OpenBLAS sends its own process SIGINT, as if somebody pressed
-    # Ctrl-C; what is computed with it here needs none.
+    # Where it may start no thread, OpenBLAS sends its own process SIGINT, as Ctrl-C does; what is
+    # computed with it here needs none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(ALLOCATIONS, 50, 50)
     with terminal.guarded(), terminable():

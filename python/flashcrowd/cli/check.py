@@ -51,9 +51,9 @@ def check(
 ) -> int:
     """Check a study and print it, what its lines alone say, and what its runs will need.
 
-    What is printed is a study file again, without what it has by default; the rest stands in its
-    comments. Nothing is written. Some runs are timed for 0.3 s, so that the seconds are those of
-    this machine. Of a crowd that is too big to be run, the lines are told all the same.
+    The output is a study file without the defaults; the rest is in its comments. Nothing is
+    written. Some runs are timed for 0.3 s, so that the seconds are those of this machine. If a
+    crowd is too big to run, the output still has what its lines alone say.
 
     Exit status: 0, or 2 if there are mistakes, if the engine cannot run it, or if it does not fit
     into this machine's memory.
@@ -137,7 +137,7 @@ def _ask_alone(engine: Engine, point: Point, study: str) -> None:
 
 
 MANY = 3
-"""So many paths that vary side by side are named by the first of them alone."""
+"""If more paths than this vary side by side, only the first is named."""
 
 
 def _summary(study: Study, all: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How a command ends early: Ctrl-C and SIGTERM, what goes on, and output that nobody takes."""
+"""How a command ends early: Ctrl-C, SIGTERM, patience, and output without a reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def terminable() -> Iterator[None]:
     }
     if threading.current_thread() is not threading.main_thread():
         usual = {}
-    # Whoever has set a handler of their own keeps it.
+    # A handler set by the caller stays.
     ours = [number for number, was in usual.items() if signal.getsignal(number) in was]
     with signals.handled(ours, signals.ask):
         yield
@@ -37,7 +37,7 @@ def again() -> str:
 
 
 def kept() -> str:
-    """What a person is told whose download ended early."""
+    """The message to a user whose download ended early."""
     return f"What came is kept. Go on with: {again()}"
 
 
@@ -49,5 +49,5 @@ def open_streams() -> None:
 
 
 def forget(stream: TextIO) -> None:
-    """Nobody takes what a stream still holds; keeps the interpreter from complaining at its end."""
+    """Drops what a stream still holds; keeps the interpreter from complaining at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -18,7 +18,7 @@ from flashcrowd.study.explain import Key, every_key, find, suggestions, written
 from flashcrowd.study.search import search
 
 MOST = 12
-"""A search shows so many, and a name so many values that are not compared with others."""
+"""A search shows this number of results, and a name this number of values outside comparisons."""
 
 LISTS = {
     "access": "lines",

@@ -107,7 +107,7 @@ def _asked(line: str | None, chosen: list[str]) -> tuple[str, str, list[str]]:
     """Template, line, and clients or transports; what was given is not asked for.
 
     Raises:
-        EOFError: nobody answers.
+        EOFError: the input has ended.
     """
     questions = {name: one.question for name, one in TEMPLATES.items()}
     template = TEMPLATES[_one("What do you want to know?", questions, next(iter(TEMPLATES)))]

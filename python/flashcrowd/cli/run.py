@@ -114,9 +114,9 @@ def run(
     --repeats, the same command goes on where it stopped. Results of another study or version of the
     engine are never mixed in.
 
-    Before anything runs, what it will need is compared with the memory of this machine. A terminal
-    is shown a bar; elsewhere a line comes at the start, every 10 s and at the end. A time of an
-    hour or more is told first.
+    Before anything runs, the memory that it needs is compared with this machine's. A terminal shows
+    a bar; elsewhere a line is printed at the start, every 10 s and at the end. If the runs need an
+    hour or more, the first line says so.
 
     With --engine both, each engine has a folder of its own name in the results folder, and what
     `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.
@@ -325,6 +325,6 @@ _WORDS = {
     "invalid": "are invalid",
     "failed": "failed",
 }
-"""What is said of outcomes that nobody planned."""
+"""The message about unplanned outcomes."""
 _REMEDY = "Fewer at a time (--jobs) or a quieter machine help; --repeat-invalid N plays them again."
 """What is said of runs that are invalid, which only those in real time can be."""

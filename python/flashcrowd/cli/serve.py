@@ -140,8 +140,8 @@ def serve(
 
     Every client gets ordinary service, with TLS if there is a certificate. `flashcrowd fetch` asks
     for any order, and so may others (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under
-    way have --drain seconds; once more, at once. SIGHUP reads the certificate again, and opens the
-    access log anew.
+    way have --drain seconds; once more, at once. SIGHUP reloads the certificate and reopens the
+    access log.
 
     Exit status: 0 stopped, 2 wrong use, or it cannot listen or read there.
     """

@@ -61,9 +61,9 @@ def traps(
     changes, a reflector that stops. The oracle is the best of a sweep of fixed limits. All tables
     are written into traps.md. After Ctrl-C or a crash the same command goes on where it stopped.
 
-    With --engine emulation each trap is simulated first and then played by real programs, one run
-    each of unlimited, autolimit and the oracle's limit unless told otherwise, and both stand beside
-    each other in emulation/traps.md. What it costs is said first: a run takes 3 to 4 minutes.
+    With --engine emulation each trap is simulated first and then played by real programs: by
+    default one run each of unlimited, autolimit and the oracle's limit. emulation/traps.md shows
+    both side by side. The time is printed first: a run takes 3 to 4 minutes.
 
     Exit status: 0 done (whatever the aims), 1 a run failed, 2 unknown trap or controller, what
     cannot be emulated here, or unusable folder, 130 after Ctrl-C, 143 after SIGTERM.

@@ -95,7 +95,7 @@ def on_nodes(
     Raises:
         ClusterError: it cannot be done there.
         UnknownEngine: there is no engine of this name.
-        KeyboardInterrupt: somebody pressed Ctrl-C; the message says what is kept.
+        KeyboardInterrupt: Ctrl-C; the message says what is kept.
     """
     from flashcrowd.testbed.deploy import Deployment
     from flashcrowd.testbed.nodes import reserved

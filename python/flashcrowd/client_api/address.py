@@ -10,7 +10,7 @@ from flashcrowd.base.errors import did_you_mean, visible
 from flashcrowd.client_api.client import Refused
 
 PORTS = {"qbittorrent": 8080, "transmission": 9091, "deluge": 58846}
-"""Clients, and the port at which each listens unless told otherwise."""
+"""Clients, and the port at which each listens by default."""
 _OTHERS = {"rtorrent", "rutorrent", "aria2", "utorrent", "bittorrent", "biglybt", "vuze", "tixati"}
 """Clients that people have, and that autolimit cannot set."""
 _NO_HTTP = {"deluge"}
@@ -25,7 +25,7 @@ class Address:
         client: its name, a key of `PORTS`.
         host: a name or an address, without brackets.
         port: the port of its interface.
-        user: who logs in; empty for nobody.
+        user: the user name; empty for none.
         path: the path of its interface if it is not the usual one, as behind a proxy.
         tls: whether to speak HTTPS.
     """

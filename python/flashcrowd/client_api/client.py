@@ -80,7 +80,7 @@ class Client(Protocol):
 
     @property
     def peer(self) -> str | None:
-        """Whom its place leads to: `localhost` for this machine by any name, else an address."""
+        """The host that its place leads to: `localhost` for this machine, else an address."""
         ...
 
     def setting(self, kept: Mapping[str, object]) -> Setting:

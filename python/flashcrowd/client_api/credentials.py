@@ -20,7 +20,7 @@ class Credentials:
     """Who logs in, and with what.
 
     Attributes:
-        user: the name; empty for nobody.
+        user: the name; empty for none.
         password: the password, or a key of qBittorrent's interface (`qbt_...`); None for none.
     """
 
@@ -32,7 +32,7 @@ def find(address: Address, file: Path | None) -> Credentials:
     """The credentials: from the file, else the environment, else a prompt if there is a user.
 
     Raises:
-        Refused: the file cannot be read, or there is a user and nobody to be asked.
+        Refused: the file cannot be read, or a password is needed and there is no terminal to ask.
     """
     if file is not None:
         try:

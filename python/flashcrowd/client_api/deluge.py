@@ -86,7 +86,7 @@ class Deluge:
 
     @property
     def peer(self) -> str | None:
-        """Whom the connection leads to."""
+        """The host that the connection reaches."""
         return self._rpc.peer
 
     def setting(self, kept: Mapping[str, object]) -> Setting:
@@ -142,7 +142,7 @@ class Deluge:
 
     def _login(self) -> None:
         """Log in on a new connection."""
-        # Without a version the daemon takes whoever asks for Deluge 1.
+        # Without a version the daemon takes its peer for Deluge 1.
         named = {"client_version": "2.0.3"}
         try:
             level = self._rpc.ask(Request("daemon.login", [self._user, self._password], named))[0]

@@ -5,9 +5,9 @@ A message is its version (1), its length in four bytes, and a value in rencode, 
 each is answered in a message of its own. The daemon makes its certificate itself, so that there is
 nothing to hold it against, and Deluge's own programs do not look at it, either.
 
-rencode is that of `deluge-client`. That library's own connection reads ten bytes at a time, as many
-as are announced and for as long as they come, and knows no IPv6: the connection here ends at once
-when it is told to, in time, and before it fills the memory.
+rencode is that of `deluge-client`. That library's own connection reads ten bytes at a time, trusts
+any announced length, never times out, and does not support IPv6. This one aborts on request and on
+a time limit, and bounds memory.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class DelugeRpc:
     """One connection that is kept open; after an error it is closed.
 
     Attributes:
-        met: whether somebody who speaks TLS was ever there.
-        peer: whom the last connection led to, as `http.peer` says it.
+        met: whether a TLS peer ever answered there.
+        peer: the host that the last connection reached, as `http.peer` returns it.
 
     Raises:
         ModuleNotFoundError: `deluge-client` is not installed.

@@ -29,7 +29,7 @@ milliseconds; one that hashes files or swaps may take a second."""
 MOST_BYTES = 16 << 20
 """The longest list of torrents that is read: 0.6 MB are 500 torrents of qBittorrent."""
 ABORTED_S = 0.1
-"""Requests of one turn follow each other within so many seconds."""
+"""Requests of one turn follow each other within this number of seconds."""
 LATE = "no answer in time"
 
 
@@ -93,7 +93,8 @@ class Http:
         self._connection: Connection | None = None
         self._broken_off = -math.inf
         self.peer: str | None = None
-        """Whom the last connection led to: `localhost` for this machine, else an address."""
+        """The host that the last connection reached: `localhost` for this machine, else an address.
+        """
 
     def ask(
         self,
@@ -226,7 +227,7 @@ def dial(host: str, port: int, ends: float) -> socket.socket:
 
 
 def peer(link: socket.socket) -> str:
-    """Whom a connection leads to: `localhost` for this machine by any name, else an address."""
+    """The host that a connection reaches: `localhost` for this machine, else an address."""
     mine, other = (
         ipaddress.ip_address(it[0].partition("%")[0])
         for it in (link.getsockname(), link.getpeername())

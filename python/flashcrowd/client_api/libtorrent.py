@@ -66,4 +66,4 @@ class Libtorrent:
         """Nothing is ever under way for long."""
 
     def close(self) -> None:
-        """The session belongs to somebody else."""
+        """The caller owns the session."""

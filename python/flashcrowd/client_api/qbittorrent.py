@@ -73,7 +73,7 @@ class QBittorrent:
 
     @property
     def peer(self) -> str | None:
-        """Whom the connection leads to."""
+        """The host that the connection reaches."""
         return self._http.peer
 
     def setting(self, kept: Mapping[str, object]) -> Setting:

@@ -77,7 +77,7 @@ class Transmission:
 
     @property
     def peer(self) -> str | None:
-        """Whom the connection leads to."""
+        """The host that the connection reaches."""
         return self._http.peer
 
     def setting(self, kept: Mapping[str, object]) -> Setting:

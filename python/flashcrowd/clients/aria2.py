@@ -1,4 +1,4 @@
-"""aria2: one process a peer, told by options and JSON-RPC."""
+"""aria2: one process per peer, controlled by options and JSON-RPC."""
 
 from __future__ import annotations
 
@@ -154,11 +154,11 @@ class Aria2(Daemon):
         self._try(lambda: self._call("aria2.changeGlobalOption", options))
 
     def drop(self) -> None:
-        """Stop the download: the tracker is told, if there is a way to it."""
+        """Stop the download: it announces `stopped`, if the tracker can be reached."""
         self._call("aria2.remove" if self._told else "aria2.forceRemove", self._gid)
 
     def quit(self) -> None:
-        """It ends in 3 s, once trackers have been told; at a signal if they are not to be.
+        """It ends within 3 s, after its announces; a signal ends it without them.
 
         It waits for an answer to an announce that is on its way, a minute and longer, unless the
         download was removed by force. Where the network has ended none comes.

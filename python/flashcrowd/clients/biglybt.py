@@ -1,4 +1,4 @@
-"""BiglyBT, the heir of Azureus: one Java machine a peer, told by its configuration and console."""
+"""BiglyBT, the heir of Azureus: one Java machine per peer, set by its configuration and console."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ZERO_UPLOAD = False
 OWN_CONTROLS = {"auto-speed-v1": 1, "auto-speed-v2": 2}
 """The upload controllers of a plan that it has by itself, with its number for each."""
 LEAST_NODES = 3
-"""It looks for the best of so many nodes of its DHT before it pings one."""
+"""It looks for the best of this number of nodes of its DHT before it pings one."""
 OFFERED = (
     *("connections.max_connections", "connections.drop_seed_to_seed"),
     *("peer_exchange.enabled", "choker.slots", "super_seeding"),
@@ -129,7 +129,7 @@ class _Machine:
         folder: its folder.
         port: at which it listens for peers, and for its DHT.
         console: port of its console.
-        nodes: whom its DHT knows; without any it has none.
+        nodes: the nodes that its DHT knows; without any it has none.
     """
 
     place: HostSandbox
@@ -333,7 +333,7 @@ class BiglyBT(Daemon):
         self._try(lambda: self._do("set", "Max Upload Speed KBs", _kibibytes(upload), "int"))
 
     def drop(self) -> None:
-        """Stop the torrent: the tracker is told."""
+        """Stop the torrent: it announces `stopped`."""
         self._do("stop", "hash", self._hash)
 
     def kill(self) -> None:

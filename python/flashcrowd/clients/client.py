@@ -19,7 +19,7 @@ HUNG_S = 30.0
 
 
 class ClientFailed(Exception):
-    """A client crashed, hangs, or refused what it was told.
+    """A client crashed, hangs, or refused an order.
 
     The message names the program, the host and the reason, and ends with the last lines that the
     program wrote.
@@ -107,10 +107,10 @@ class Job:
         torrent: what it shares.
         settings: what it is to do.
         seed: whether it brings the file.
-        folder: its own folder; removed by whoever made it.
+        folder: its own folder; its creator removes it.
         port: where it listens for peers.
-        have: whether the completion of every piece is to be told.
-        draws: seed of what the client draws, where that can be told.
+        have: whether to report the completion of every piece.
+        draws: seed of the client's random numbers, where it takes one.
         unmet: what the program does not offer; filled by the client.
         control: the upload controller that the program brings along and is to use; empty for none.
         reflectors: where there are nodes that such a controller can ping.
@@ -164,12 +164,13 @@ class Client(ABC):
         self.unchokes: list[Unchoke] = []
         """Unchokes that ended, where the program tells."""
         self.send_gaps: dict[int, int] = {}
-        """At the end: how often sends of blocks on one connection were so many milliseconds apart,
-        where the program tells."""
+        """At the end: a histogram of the gaps between sends of blocks on one connection
+        (milliseconds, count), where the program reports it.
+        """
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether it can be told to join.
+        """Whether it is ready to join.
 
         Raises:
             ClientFailed: it never will be.
@@ -211,7 +212,7 @@ class Client(ABC):
         """It begins to close.
 
         Args:
-            told: whether it waits until the tracker knows; there may be no way to it any more.
+            told: whether it waits until the tracker knows; the tracker may be unreachable by now.
         """
 
     @abstractmethod

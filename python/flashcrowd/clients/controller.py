@@ -28,7 +28,7 @@ from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import ControlledUpload, Plan, Population, SwarmWorkload
 
 STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
-"""A limit is rounded down to so many bytes per second by each of them."""
+"""Each of them rounds a limit down to a multiple of this number of bytes per second."""
 CONTROLLED = tuple(STEPS)
 """The programs that play peers, and whose interface autolimit speaks."""
 JOIN_S = 3.0
@@ -50,7 +50,7 @@ def differences(
         plan: the plan.
         population: whose clients are controlled.
         program: what plays them.
-        settings: what these clients are told.
+        settings: the settings of these clients.
     """
     spec = of(population)
     if spec is None:

@@ -37,16 +37,16 @@ def first_line(name: str, command: Sequence[str], path: str) -> Found | None:
 
 
 class Daemon(Client):
-    """A client that is a process: started before its peer comes, told to join, watched, ended.
+    """A client that is a process: it starts before its peer arrives, joins, and ends.
 
-    Completion is told by a hook that the program itself runs and that touches a file, whose time
-    is the instant; asking once a second could not tell it as precisely.
+    The program itself runs a hook at completion, which touches a file: its time is the instant.
+    Polling once a second would be less precise.
     """
 
     listens_first = False
     """Whether it listens for peers from its start on, and goes on without a word if it cannot."""
     linger_s = 0.0
-    """From leaving the torrent until the tracker is told, and counters are final."""
+    """From leaving the torrent until the tracker knows, and counters are final."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -64,7 +64,7 @@ class Daemon(Client):
         self._left_at = 0.0
         self._joined = self._left = self._ending = False
         self._told = True
-        """Whether the tracker is to be told when it leaves."""
+        """Whether it announces `stopped` when it leaves."""
 
     # What differs from program to program.
 
@@ -82,7 +82,7 @@ class Daemon(Client):
 
     @abstractmethod
     def drop(self) -> None:
-        """Have it leave the torrent: the tracker is told. It still answers `ask` afterwards."""
+        """Have it leave the torrent: it announces `stopped`. It still answers `ask` afterwards."""
 
     def quit(self) -> None:
         """Have it end; by a signal, unless it has a better way."""
@@ -120,7 +120,7 @@ class Daemon(Client):
             raise self._silent(error) from None
 
     def _has_port(self) -> bool:
-        """Whether somebody listens at its port who did not before it came."""
+        """Whether its port has a listener now that was not there before it came."""
         if not self.listens_first:
             return True
         place, port = self.job.place, self.job.port
@@ -175,7 +175,7 @@ class Daemon(Client):
         return self._bits
 
     def leave(self, *, told: bool = True) -> None:
-        """Leave the torrent; the process ends when the tracker has been told."""
+        """Leave the torrent; the process ends when the tracker knows."""
         if self._left:
             return
         self._left, self._told = True, told

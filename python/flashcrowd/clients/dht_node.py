@@ -1,4 +1,4 @@
-"""Nodes of the DHT of Azureus and BiglyBT, as far as a client needs them to ping somebody.
+"""Nodes of the DHT of Azureus and BiglyBT, as far as a client needs them to ping one.
 
 A node of BiglyBT itself says only after 15 minutes, and in a large DHT, that it can be reached.
 Only nodes that say so are pinged. These say it at once. They answer pings and searches for nodes,
@@ -32,7 +32,7 @@ _ALIVE_MS = 3_600_000
 
 
 def contact(place: HostSandbox, port: int) -> bytes:
-    """A node as others are told of it (`DHTUDPUtils.serialiseContact`)."""
+    """A node's contact, as sent to other nodes (`DHTUDPUtils.serialiseContact`)."""
     return struct.pack(">bbb4sH", _UDP, PROTOCOL, 4, socket.inet_aton(place.address), port)
 
 
@@ -71,7 +71,7 @@ class Nodes:
         """They answer from now on.
 
         Raises:
-            OSError: somebody has the port.
+            OSError: the port is in use.
         """
         self._others = struct.pack(">H", len(places)) + b"".join(contact(it, port) for it in places)
         self._selector = selectors.DefaultSelector()

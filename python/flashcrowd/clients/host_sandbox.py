@@ -14,7 +14,7 @@ from flashcrowd import _core
 
 @dataclass(frozen=True)
 class HostSandbox:
-    """One host of a network that somebody else made.
+    """One host of a network that its caller made.
 
     Attributes:
         name: the host's name in the plan.
@@ -58,7 +58,7 @@ def entered(netns: Path | None) -> Iterator[None]:
 
 
 def free_port(place: HostSandbox, address: str = "127.0.0.1") -> int:
-    """A TCP port that nobody has at an address of a place now."""
+    """A TCP port that is free now at an address of a place."""
     with entered(place.netns), socket.socket() as probe:
         probe.bind((address, 0))
         return probe.getsockname()[1]

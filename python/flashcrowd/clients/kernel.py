@@ -34,7 +34,7 @@ def listeners(place: HostSandbox, port: int) -> frozenset[int]:
 def timeouts(place: HostSandbox) -> int:
     """TCP retransmission timeouts so far in the namespace of a place (`TcpExt` `TCPTimeouts`).
 
-    0 for a place without a namespace of its own: the machine's counter is nobody's.
+    0 without an own namespace: the machine's counter mixes all programs.
     """
     return _counter(place, "netstat", "TcpExt:", "TCPTimeouts")
 

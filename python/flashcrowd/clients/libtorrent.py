@@ -92,7 +92,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
 
     Args:
         settings: what the plan asks.
-        have: whether the completion of every piece is to be told.
+        have: whether to report the completion of every piece.
     """
     lt = importlib.import_module("libtorrent")
     rules = settings.rules
@@ -120,7 +120,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "aio_threads": 2,
         "alert_mask": mask,
         "alert_queue_size": 20_000,
-        # Whoever connects is welcome by whatever transport the client has.
+        # Connections are accepted over each transport that the client has.
         "enable_incoming_tcp": True,
         "enable_incoming_utp": settings.answers_utp,
         # With both, uTP is tried first.
@@ -151,8 +151,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
         "whole_pieces_threshold": whole_s(whole_ns) if whole_ns else 0,
-        # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
-        # long before every block has been asked of somebody: no profile has that.
+        # Without it, libtorrent requests blocks that others owe as soon as a neighbour has nothing
+        # else, long before each block was requested once. No profile does that.
         "strict_end_game_mode": True,
         "piece_timeout": _timeouts_s(requests)["block"],
         "suggest_mode": int(settings.suggests),
@@ -233,9 +233,10 @@ def _reconnect_ns(connections: Rules) -> int | None:
     """After what time a neighbour that was lost is tried again; none for never.
 
     libtorrent leaves a neighbour that completes while it is not interested in it, as one whose last
-    missing piece that neighbour has only just got, and comes back later. Told never to come back,
+    missing piece that neighbour has only just got, and comes back later. If it may not reconnect,
     it loses one after the other, and the piece with them: once in 18 runs of rao2010 a leecher with
-    31 of 32 pieces and 20 candidates had no connection any more. So it may where it leaves.
+    31 of 32 pieces and 20 candidates had no connection any more. So it may reconnect where it
+    leaves.
     """
     if connections["reconnect_ns"] is None and connections["drop_seed_to_seed"]:
         return _OWN_RECONNECT_NS
@@ -362,7 +363,7 @@ def _of_connections(connections: Rules) -> Iterator[Unmet]:
 
 @cache
 def everybody(classes: int) -> Any:
-    """A filter by which everybody is in these peer classes, and nobody in that of local peers.
+    """A filter by which all addresses are in these peer classes, and none in that of local peers.
 
     Limits hold for the global class; by default peers of private networks are in the local class
     instead, and not limited.
@@ -374,7 +375,7 @@ def everybody(classes: int) -> Any:
 
 
 def instant(alert: Any) -> float:
-    """When an alert was told, by `time.monotonic`.
+    """The time of an alert, by `time.monotonic`.
 
     The binding gives it as a date of the system's clock, in the zone that it likes.
     """
@@ -405,7 +406,7 @@ class Libtorrent(Client):
         self._left = self._paused = self._dropped = self._removed = False
         self._left_at = 0.0
         self._announces, self._stopped_told = 0, False
-        # Before its first answer it has nobody.
+        # Before its first answer it has no neighbours.
         self.progress = Progress(time.monotonic(), interested=0, unchoking=0)
         self._status: Any = None
         self._lines: list[str] = []
@@ -435,7 +436,7 @@ class Libtorrent(Client):
         self._answered_at = time.monotonic()
 
     def look(self) -> None:
-        """Take what the session has told, and ask it anew once a second."""
+        """Take the session's alerts, and request its state once a second."""
         self._take_alerts()
         if not self._joined or self._left:
             return
@@ -461,7 +462,7 @@ class Libtorrent(Client):
         return Controlled(self._session)
 
     def leave(self, *, told: bool = True) -> None:
-        """Pause the torrent: its connections are closed, and the tracker is told."""
+        """Pause the torrent: its connections are closed, and it announces `stopped`."""
         if not self._left:
             self._left, self._left_at = True, time.monotonic() if told else float("-inf")
             if self._handle is not None:

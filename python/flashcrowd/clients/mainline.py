@@ -53,7 +53,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 def told(job: Job) -> Rules:
-    """The profile as it is told."""
+    """The profile as passed to the client."""
     rules: Any = deepcopy(job.settings.rules)
     rules["control_behind_piece"] = True
     rules["requests"]["stamped"] = False

@@ -87,7 +87,7 @@ class OpenTracker:
         known = folder / "known"
         known.write_text(info_hash.hex() + "\n")
         program = shutil.which(NAME) or NAME
-        # It refuses to be root. It is in its folder already, to which nobody else may come.
+        # It refuses to be root. It is in its folder already, which other users cannot enter.
         user = NOBODY if os.geteuid() == 0 else None
         folder.chmod(0o755)
         known.chmod(0o644)
@@ -120,7 +120,7 @@ class OpenTracker:
 def _knows(place: HostSandbox, port: int, info_hash: bytes) -> bool:
     """Whether it answers for the torrent: it listens before it has read its list.
 
-    Whoever stops is not held against the list, so somebody comes and goes.
+    An announce of `stopped` is not checked against the list: a probe peer comes and goes.
     """
     peer: dict[str, bytes | int | str] = {
         "info_hash": info_hash, "peer_id": bytes(20), "port": 1, "left": 1

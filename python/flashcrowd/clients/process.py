@@ -21,7 +21,7 @@ GRACE_S = 10.0
 """How long a program may take to end once it was asked to."""
 LAST_LINES = 12
 MOST_LOG = 16_000_000
-"""A program that has written so many bytes to its outputs begins anew."""
+"""After this number of bytes a program's output file is truncated."""
 
 
 class Process:
@@ -47,8 +47,8 @@ class Process:
             command: the program and its arguments.
             log: file for what it writes to its outputs.
             env: more variables of its environment.
-            user: number of the user and the group that it runs as; None for whoever runs this.
-                A program that changes its user by itself forgets the signal (`prctl(2)`).
+            user: number of the user and the group that it runs as; None for the user that runs
+                this. A program that changes its user by itself forgets the signal (`prctl(2)`).
 
         Raises:
             OSError: the program, or setpriv, is not there.

@@ -1,4 +1,4 @@
-"""qBittorrent: one headless process a peer, told by its configuration and its Web API."""
+"""qBittorrent: one headless process per peer, controlled by its configuration and its Web API."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _protocol(settings: Settings) -> int:
 
 
 def preferences(job: Job) -> dict[str, object]:
-    """What the Web API is told."""
+    """The preferences that it gets by its Web API."""
     settings = job.settings
     rules = settings.rules
     connections, quota = rules["connections"], rules["limiter"]["quota"]
@@ -152,12 +152,12 @@ def preferences(job: Job) -> dict[str, object]:
 
 
 def super_seeds(job: Job) -> bool:
-    """Whether it is told so of its torrent."""
+    """Whether its torrent is set to super-seeding."""
     return job.seed and bool(job.settings.rules["super_seeding"])
 
 
 def torrent_options(job: Job) -> dict[str, str]:
-    """What of the profile it is told with its torrent."""
+    """The options of the profile that are set with its torrent."""
     return {"sequentialDownload": str(job.settings.sequential).lower()}
 
 
@@ -212,7 +212,7 @@ class QBittorrent(Daemon):
         self.start([program, f"--profile={job.folder}"])
 
     def is_up(self) -> bool:
-        """Whether it answers; it is told its preferences when it does, and asked for them."""
+        """Whether it answers; if so, its preferences are set and read back."""
         if not self._told and self._http.is_up():
             asked = {**preferences(self.job), "autorun_program": self.hook_command}
             self._post("app/setPreferences", json=json.dumps(asked))
@@ -234,7 +234,7 @@ class QBittorrent(Daemon):
             "contentLayout": "Original",
             "autoTMM": "false",
             **torrent_options(self.job),
-            # A torrent can be told to hide what it has once it is there: until then it waits.
+            # A torrent can hide pieces only once it is added: until then it waits.
             "paused": str(self._waits).lower(),
             "stopped": str(self._waits).lower(),
         }
@@ -300,11 +300,11 @@ class QBittorrent(Daemon):
         self._try(lambda: self._post("transfer/setUploadLimit", limit=str(upload or 0)))
 
     def interface(self) -> Interface:
-        """Its Web API, which lets everybody in who is on its host."""
+        """Its Web API, which lets every user of its host in."""
         return reach(Address(NAME, "127.0.0.1", self._port), Credentials(""))
 
     def drop(self) -> None:
-        """Pause the torrent: the tracker is told."""
+        """Pause the torrent: it announces `stopped`."""
         self._either("torrents/pause", "torrents/stop")
 
     def _either(self, before: str, since: str) -> None:

@@ -1,4 +1,4 @@
-"""rTorrent: one process a peer, told by its resource file and XML-RPC."""
+"""rTorrent: one process per peer, controlled by its resource file and XML-RPC."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def told(job: Job) -> list[str]:
     """Commands that say what of the profile and the population it offers."""
     settings = job.settings
     rules = settings.rules
-    # It connects to nobody, and asks for nobody, once it has so many.
+    # It opens no connections, and requests no peers, once it has this number.
     initiate = min(int(rules["connections"]["max_initiate"]), _MOST_PEERS)
     lines = [
         f"protocol.pex.set = {'yes' if settings.exchanges_peers else 'no'}",
@@ -161,7 +161,7 @@ class RTorrent(Daemon):
         self._try(lambda: self._rpc("throttle.global_up.max_rate.set_kb", "", kibibytes))
 
     def drop(self) -> None:
-        """Stop the torrent: the tracker is told."""
+        """Stop the torrent: it announces `stopped`."""
         self._rpc("d.stop", self._hash)
 
 

@@ -46,7 +46,7 @@ CLOSE_S = 60.0
 LOOK_S = 0.1
 """How often clients are looked at."""
 PIECES_S = 1.0
-"""How often clients are asked which pieces they have, once nobody has them all."""
+"""How often clients are asked which pieces they have, once no peer has them all."""
 
 Event = Literal["prepare", "arrive", "control"]
 
@@ -177,7 +177,7 @@ class Swarm:
             time.sleep(0.01)
 
     def _node_places(self) -> list[HostSandbox]:
-        """Where the controllers of programs find somebody whom they can ping."""
+        """Hosts that run DHT nodes, which clients' own controllers can ping."""
         played = [own_control(peer.spec) for peer in self.peers if self._plays(peer)]
         hosts = {host for it in played if it is not None for host in it["reflectors"]}
         return [self._places[host] for host in sorted(hosts)]
@@ -215,7 +215,7 @@ class Swarm:
         return self.rules.part(self._workload, *self._held())
 
     def wanted_elsewhere(self, wanted: bool) -> None:
-        """Whether somebody is online who lacks something and is played elsewhere."""
+        """Whether an online peer that another node plays lacks pieces."""
         self.rules.wanted_elsewhere(self.now, self._workload, wanted)
 
     def _exchanges_peers(self) -> bool:
@@ -273,7 +273,7 @@ class Swarm:
             client.limit(limit)
 
     def stop(self) -> None:
-        """Every peer leaves, and nobody comes any more."""
+        """All peers leave, and arrivals end."""
         self.stopped = True
         for number in self.rules.stop(self._workload):
             self._leave(self._by_number[number], departs=False)
@@ -431,7 +431,7 @@ class Swarm:
             self.outcome = self.rules.stall(self.now, self._workload, *self._held()) or ""
 
     def _held(self) -> tuple[bytes | None, bool]:
-        """The pieces that somebody here has, None where a program has not said; whether all are."""
+        """Pieces of the online peers here, None without a report of each; whether one has all."""
         clients = [it for it in self.peers if it.client is not None and it.has_come]
         open_ = [peer for peer in clients if not peer.closed]
         if any(not peer.is_leecher or peer.completed is not None for peer in open_):
@@ -468,7 +468,7 @@ class Swarm:
         self._cut_off = True
 
     def finish(self) -> None:
-        """Everybody leaves; then what the clients wrote is held against the torrent.
+        """All peers leave; then the files that clients wrote are compared with the torrent.
 
         Raises:
             ClientFailed: a file is not what the torrent says.

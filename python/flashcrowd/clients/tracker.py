@@ -42,7 +42,7 @@ class Tracker:
             port: at which port.
             spec: the tracker of a plan's swarm.
             info_hash: the torrent's.
-            register: who is in the swarm, and whom to name.
+            register: the swarm's peers, and which of them an answer names.
 
         Raises:
             OSError: it cannot listen there.
@@ -91,7 +91,7 @@ class Tracker:
         return "" if self._thread.is_alive() else "its thread has ended"
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -103,13 +103,13 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 1024
 
     def server_bind(self) -> None:
-        """Bind, and look up no name of the address: in a namespace nobody answers."""
+        """Bind, and look up no name of the address: a namespace has no resolver."""
         TCPServer.server_bind(self)
         host, port = self.server_address[:2]
         self.server_name, self.server_port = str(host), int(port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went before its answer came is nobody's fault."""
+        """A client that disconnects before its answer comes is no error."""
 
 
 def _handler(

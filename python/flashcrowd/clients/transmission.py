@@ -1,4 +1,4 @@
-"""Transmission: one daemon a peer, told by its settings file and its RPC."""
+"""Transmission: one daemon per peer, controlled by its settings file and its RPC."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Transmission(Daemon):
         }
         (job.folder / "settings.json").write_text(json.dumps(given))
         program = shutil.which("transmission-daemon") or "transmission-daemon"
-        # The web interface would be looked for in the home of whoever runs this.
+        # It would look for the web interface in the home of the user that runs this.
         self.start([program, "--foreground", "--config-dir", job.folder])
 
     def is_up(self) -> bool:
@@ -159,11 +159,11 @@ class Transmission(Daemon):
         self._try(lambda: self._call("session-set", **_limits(upload)))
 
     def interface(self) -> Interface:
-        """Its RPC, which lets everybody in who is on its host."""
+        """Its RPC, which lets every user of its host in."""
         return reach(Address(NAME, "127.0.0.1", self._port), Credentials(""))
 
     def drop(self) -> None:
-        """Stop the torrent: the tracker is told."""
+        """Stop the torrent: it announces `stopped`."""
         self._call("torrent-stop", ids=[self._id])
 
     def _call(self, method: str, **arguments: Any) -> Any:

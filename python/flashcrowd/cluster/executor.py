@@ -82,7 +82,7 @@ def opened(
         place: where runs are carried out.
         engine: name of what runs them.
         force: compare no need of memory with the limits of workers.
-        tell: is told what delays the runs.
+        tell: receives what delays the runs.
 
     Raises:
         ClusterError: nothing can be carried out there.

@@ -85,7 +85,7 @@ class Groups:
             self._ratio = (self._ratio[0] + seconds, self._ratio[1] + predicted)
 
     def seconds(self, point: int) -> float | None:
-        """How long a run of a point is expected to take; None if nobody knows."""
+        """How long a run of a point is expected to take; None if unknown."""
         if point in self._measured:
             total, count = self._measured[point]
             return total / count

@@ -27,11 +27,11 @@ END_S = 5.0
 """How long workers have to end, in seconds."""
 
 ANY_PORT = "127.0.0.1:0"
-"""Where a scheduler in this process answers browsers: nobody asks, and others may have one too."""
+"""Where a scheduler in this process answers browsers: any free port, as no browser asks."""
 
 QUIET = {
-    # The statistical profiler takes a quarter of a core beside a busy worker where system calls
-    # are dear, and nobody looks at it.
+    # The statistical profiler takes a quarter of a core beside a busy worker where system calls are
+    # expensive, and its results are not used.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
@@ -47,7 +47,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Client]:
-    """So many worker processes with one thread each; they end with the block.
+    """This number of worker processes with one thread each; they end with the block.
 
     They have a session of their own, so that Ctrl-C in a terminal reaches this process alone. If
     this process is killed, they end as soon as they miss the scheduler.

@@ -14,7 +14,7 @@ FREE = 0.95
 """The part of a worker's memory limit beyond which Dask ends the worker."""
 
 AtOnce = Callable[[int], int]
-"""Bytes that so many runs of a study need at a time, the largest of them."""
+"""Bytes that this number of runs of a study need at a time, the largest of them."""
 
 
 def at_once(sizes: Iterable[int]) -> AtOnce:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 TICK_S = 0.1
-"""How often the display is told, in seconds of wall-clock time."""
+"""How often the display is updated, in seconds of wall-clock time."""
 
 LOOK_S = 1.0
 """How often the workers are counted."""
@@ -77,7 +77,7 @@ class Dask:
             where: what a person calls the scheduler.
             force: compare no need of memory with the limits of workers.
             task_s: how long a task is meant to last, in seconds of one core.
-            tell: is told what delays the runs.
+            tell: receives what delays the runs.
             look: what to look at where no worker comes.
         """
         self.where = where

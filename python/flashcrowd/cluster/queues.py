@@ -82,7 +82,7 @@ def queued_workers(kind: str, file: Path, tell: Callable[[str], None] = say) -> 
     Args:
         kind: `slurm` or `oar`.
         file: options, see `Options`.
-        tell: is told what delays jobs.
+        tell: receives what delays jobs.
 
     Raises:
         ClusterError: the queue's commands are not here, or the options are wrong, or the queue

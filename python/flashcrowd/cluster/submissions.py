@@ -34,7 +34,7 @@ class Submissions:
         """None so far.
 
         Args:
-            tell: is told what the queue says to later jobs, once.
+            tell: receives what the queue says to later jobs, once.
         """
         self._tell = tell
         self._heard = threading.Condition()

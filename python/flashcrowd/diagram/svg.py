@@ -47,7 +47,7 @@ def draw(study: Mapping[str, object], *, narrow: bool = False) -> str:
 
 
 def describe(study: Mapping[str, object]) -> str:
-    """What the drawing of a resolved study shows, for somebody who cannot see it."""
+    """The drawing of a resolved study in words, for readers who cannot see it."""
     return _words(read(study)) + topology.words(study)
 
 

@@ -105,7 +105,7 @@ def panel(study: Mapping[str, object], across: float, top: float) -> Panel | Non
 
 
 def words(study: Mapping[str, object]) -> str:
-    """What the map shows, for somebody who cannot see it."""
+    """The map in words, for readers who cannot see it."""
     found = read(study)
     if found is None:
         return ""

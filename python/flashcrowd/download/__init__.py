@@ -54,7 +54,7 @@ def fetch(
         path: where it is to be; without, the last part of the address, in this folder.
         mirrors: other addresses of the same file, asked where the first one fails. Parts from
             several come together only under one strong entity tag or one SHA-256.
-        progress: is told how far it is, ten times a second at most, in the calling thread.
+        progress: receives how far it is, at most ten times a second, in the calling thread.
         tell: takes a sentence about what a person should know: a retry, a file that has changed.
         overwrite: replace a file of that name, whatever it is.
         sha256: the SHA-256 that the file must have, in hexadecimal digits.
@@ -76,7 +76,7 @@ def fetch(
     Raises:
         FetchError: the server, or the way to it, failed; what came is kept.
         Unusable: the address, the target or this machine does not allow it; a `FetchError`.
-        KeyboardInterrupt: somebody pressed Ctrl-C; what came is kept.
+        KeyboardInterrupt: Ctrl-C; what came is kept.
     """
     digest = b""
     if sha256 is not None:
@@ -118,4 +118,4 @@ def fetch(
 
 
 def _nobody(said: object) -> None:
-    """Nobody listens."""
+    """Ignores its argument."""

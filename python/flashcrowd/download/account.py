@@ -73,7 +73,7 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the end at this rate; None where nobody knows."""
+        """Seconds until the end at this rate; None if unknown."""
         if self.length is None or self.rate <= 0:
             return None
         return (self.length - self.done) / self.rate

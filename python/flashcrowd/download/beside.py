@@ -85,7 +85,7 @@ class Beside:
     Args:
         places: the servers; the first one is known.
         source: the version that is fetched.
-        digest: its SHA-256, which proves that a mirror has it; empty if nobody knows.
+        digest: its SHA-256, which proves that a mirror has it; empty if unknown.
         missing: the bytes that are wanted.
         connections: how many at once.
         range_bytes: what each asks for at a time; None for equal parts.

@@ -17,7 +17,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def most_bytes(length: int | None) -> int:
-    """The longest list of digests that is read for a file of so many bytes, if that is known."""
+    """The longest list of digests that is read for a file of this many bytes, if that is known."""
     return MOST_BYTES if length is None else min((1 << 20) + length // LEAST_BLOCK * 80, MOST_BYTES)
 
 

@@ -24,9 +24,9 @@ from flashcrowd.http.fields import ContentRange, Validator
 from flashcrowd.http.multipart import MOST_LINE, ByteRanges, Malformed
 
 MOST_ANEW = 8
-"""A download that begins anew so often is given up at the next time."""
+"""A download may restart from zero this often."""
 FIRST_TRIES = 3
-"""So many tries to reach a server while none has ever answered."""
+"""Tries to reach a server that has never answered."""
 
 
 class Changed(Exception):
@@ -43,9 +43,9 @@ class Download:
     Args:
         site: where the file is.
         wish: what is wanted.
-        watch: is told how far it is, ten times a second at most.
+        watch: receives how far it is, at most ten times a second.
         tell: takes a sentence about what a person should know.
-        sleep: waits so many seconds.
+        sleep: sleeps for the given seconds.
         mirrors: other addresses of the same file, asked where `site` fails. What comes of them is
             put together only where the same strong entity tag or the same SHA-256 proves that it
             belongs together.
@@ -521,7 +521,7 @@ class Download:
             raise Broken(f"two lengths of one version: {self._length} and {length} bytes")
 
     def _renew(self, validator: Validator, length: int | None) -> None:
-        """Bytes that are there are of another version: the file begins anew."""
+        """Bytes on the disk are of another version: the file restarts from zero."""
         source = self._part.source
         if self._part.ranges.bytes and source is not None:
             if source.validator.strong:

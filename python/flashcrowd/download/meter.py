@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 WINDOW_S = 5.0
-"""A rate is over so many seconds."""
+"""Seconds over which a rate is taken."""
 STEP_S = 0.1
 """Time between two samples, in seconds."""
 

@@ -142,7 +142,7 @@ class Part:
         return ""
 
     def begin(self, source: Source) -> None:
-        """Begin anew, with nothing of the file there.
+        """Start from zero, with nothing of the file there.
 
         Raises:
             Local: there is no space.
@@ -273,7 +273,7 @@ class Part:
             raise
 
     def _write_note(self, source: Source, runs: list[Run]) -> None:
-        # Without a validator, nobody goes on with it but by a digest.
+        # Without a validator, only a digest can show that a later download may resume.
         known = source.validator.strong and not source.mixed
         validator = source.validator if known else Validator()
         content = {

@@ -12,7 +12,7 @@ LONGEST_S = 30.0
 MOST_ASKED_S = 600.0
 """The longest wait that a server may ask for (Retry-After), in seconds."""
 WORTH = 64 << 10
-"""An exchange that brought so many bytes came to something."""
+"""An exchange that brought at least this many bytes is no failure."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Patience:
     """Exchanges in a row that came to nothing."""
 
     def came(self, count: int, rest: int | None) -> None:
-        """An exchange brought so many bytes that were missing; `rest` are missing still."""
+        """An exchange brought `count` missing bytes; `rest` are missing still."""
         if count >= WORTH or (count and rest == 0):
             self.failed = 0
 

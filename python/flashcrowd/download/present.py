@@ -27,7 +27,7 @@ def present(
     Args:
         wish: what is wanted.
         sites: where the file is; asked for a digest if none is given.
-        sleep: waits so many seconds.
+        sleep: sleeps for the given seconds.
 
     Raises:
         Local: it is another file, or no digest tells.

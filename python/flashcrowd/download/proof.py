@@ -67,11 +67,11 @@ class Proof:
 
     Args:
         part: the bytes.
-        given: the SHA-256 that they must have; empty if nobody knows.
+        given: the SHA-256 that they must have; empty if unknown.
         sites: whose digests are asked for.
         tell: takes a sentence about what a person should know.
-        sleep: waits so many seconds.
-        anew: forgets all bytes, and is told why.
+        sleep: sleeps for the given seconds.
+        anew: forgets all bytes, for the given reason.
 
     Attributes:
         content: the SHA-256 of what is here, as servers before this one said it; empty if none did.
@@ -168,7 +168,7 @@ class Proof:
         )
 
     def _algorithm(self) -> str | None:
-        """By which the whole file is digested; not if its blocks are, unless somebody asked."""
+        """The digest of the whole file; None if its blocks have digests, unless one was given."""
         if self._given:
             return "sha256"
         if self._blocks is None and self._said is not None:

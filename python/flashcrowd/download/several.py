@@ -43,10 +43,10 @@ class Several:
         wanted: the files.
         fetch: fetches one, and tells a voice how far it is.
         say: takes a line for a person.
-        told: takes each outcome as soon as there is one.
+        told: receives each outcome as soon as there is one.
         quiet: whether only what went wrong is said.
         skip_existing: whether a file that is there already is left as it is.
-        overwrite: whether one that is there with another digest is fetched anew even so.
+        overwrite: whether to fetch a file again that is there with another digest.
 
     Attributes:
         outcomes: what came of those that were tried.
@@ -67,7 +67,7 @@ class Several:
         It is 1 if another try may bring one that failed, else 2.
 
         Raises:
-            KeyboardInterrupt: somebody pressed Ctrl-C; what came is kept, and that was said.
+            KeyboardInterrupt: Ctrl-C; what came is kept, and a line says so.
         """
         begin = time.monotonic()
         for number, each in enumerate(self.wanted, 1):

@@ -19,7 +19,7 @@ from flashcrowd.http.head import Head, read_head
 
 MOST_REDIRECTS = 10
 DRAINED = 64 << 10
-"""Bytes of an answer that is not wanted are read, up to so many, so that its connection is kept."""
+"""Bytes of an unwanted answer that are read at most, so that its connection is kept."""
 
 
 class Answer:
@@ -57,7 +57,7 @@ class Answer:
             self._over = True
 
     def small(self, most: int) -> bytes:
-        """The whole body, if it has at most so many bytes.
+        """The whole body, if it has at most `most` bytes.
 
         Raises:
             Broken: it broke off, is longer, or nothing says that it is whole.

@@ -80,7 +80,7 @@ def version_at(site: Site, source: Source, digest: bytes) -> Validator | None:
     Args:
         site: the server.
         source: what is here.
-        digest: its SHA-256; empty if nobody knows.
+        digest: its SHA-256; empty if unknown.
 
     Raises:
         Broken: it does not answer now.

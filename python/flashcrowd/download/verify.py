@@ -128,14 +128,14 @@ class Whole(_Beside):
         super().__init__(part, "digest of the file")
 
     def reach(self, prefix: int) -> None:
-        """So many bytes from the beginning on are there."""
+        """The first `prefix` bytes are there."""
         if prefix > self._until:
             with self._news:
                 self._until = prefix
                 self._news.notify_all()
 
     def settle(self) -> bytes:
-        """Waits for the digest of all bytes that it was told of."""
+        """Waits for the digest of all bytes up to the last `reach`."""
         with self._news:
             self._news.wait_for(lambda: self._done == self._until or self._error)
             self._check()

@@ -23,7 +23,7 @@ STATE = 50
 BAR = 42
 """Columns of the bar."""
 WIDE = STATE + BAR + 8
-"""A terminal with so many columns shows a bar."""
+"""A terminal with at least this many columns shows a bar."""
 NARROW = STATE + 8
 """One with fewer shows no name."""
 
@@ -140,7 +140,7 @@ class Voice:
             self._say(f"{self._name}: {line}")
 
     def _say(self, line: str) -> None:
-        # A download goes on if nobody listens any more.
+        # A download goes on if its output has no reader any more.
         with contextlib.suppress(OSError, ValueError):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 

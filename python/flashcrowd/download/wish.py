@@ -13,7 +13,7 @@ class Wish:
     Attributes:
         target: where the file is to be.
         overwrite: whether a file of that name may be replaced.
-        sha256: the digest that the file must have; empty if nobody knows.
+        sha256: the digest that the file must have; empty if unknown.
         any_order: whether a server may be asked for its own order.
         tries: exchanges in a row that may come to nothing.
         connections: how many at once, to all addresses together.

@@ -103,7 +103,7 @@ class Figure:
         slug: name of the SVG file, without suffix.
         svg: the drawing.
         caption: what it shows, with units and the number of runs.
-        alt: the same for somebody who cannot see it.
+        alt: the same for readers who cannot see it.
     """
 
     slug: str
@@ -120,7 +120,7 @@ class Playback:
         slug: its name among those of a page.
         json: the data.
         caption: what it shows.
-        alt: the same for somebody who cannot see it.
+        alt: the same for readers who cannot see it.
     """
 
     slug: str

@@ -31,7 +31,7 @@ WIDTH = 6.8
 #: Height of a line of a legend, in inches.
 _LEGEND_LINE = 0.17
 
-#: So many of them have room in a figure that is as high as any.
+#: The number of lines that fit into a figure of the largest height.
 _LEGEND_LINES = 6
 
 #: Up to this width, in inches, panels stand below each other.
@@ -158,7 +158,7 @@ class Canvas:
         text = sink.getvalue()
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-        # One font for the whole drawing, which whoever places it can replace.
+        # One font for the whole drawing, which the page around it can replace.
         text = re.sub(r" font-family: [^;\"]*;", "", text)
         # matplotlib before 3.9 says size and family in one.
         text = re.sub(r"\bfont: (?:(bold|\d+) )?([\d.]+px) [^;\"]*", _size_alone, text)

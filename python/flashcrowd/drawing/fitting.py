@@ -13,8 +13,7 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 #: Width of a letter on an axis, about, in inches.
 _LETTER = 0.075
 
-#: Names that would run into each other are turned by so many degrees; a panel has room for so much
-#: height of them, in inches.
+#: Names that would overlap are turned by this many degrees; a panel has this many inches for them.
 _TURNED, _NAMES = 35, 1.2
 
 #: Letters of a line of such a name at most.

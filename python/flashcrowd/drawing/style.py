@@ -1,4 +1,4 @@
-"""How figures look: colours that everybody can tell apart, and never colour alone.
+"""How figures look: colours that colour-blind readers can tell apart, and never colour alone.
 
 The palette is that of Okabe and Ito without its yellow, which does not show on white. Every
 series also has a marker and a line style of its own, so that a figure survives a black-and-white

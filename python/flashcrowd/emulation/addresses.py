@@ -11,8 +11,9 @@ network, and ignore their limits there."""
 _FIRST = int(IPv4Address("198.18.0.0"))
 _PER_BLOCK = 254
 MOST_HOSTS = 512 * _PER_BLOCK
-"""So many hosts have an address: no last number is 0 or 255, which programs may take for a
-network's own or a broadcast."""
+"""The number of hosts that have an address: no last number is 0 or 255, which programs may take for
+a network's own or a broadcast.
+"""
 
 
 def address(host: int) -> str:

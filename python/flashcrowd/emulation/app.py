@@ -59,7 +59,7 @@ class Context:
 
 
 class App(ABC):
-    """All workloads of one kind: the programs that play them, and what is told of them.
+    """All workloads of one kind: their programs, and what these report.
 
     Args:
         context: what it is made for.
@@ -176,7 +176,7 @@ class App(ABC):
         """The run is over, and the network is about to end."""
 
     def finish(self) -> None:  # noqa: B027, optional
-        """The network has ended: everybody leaves, and what was downloaded is verified.
+        """The network has ended: all programs leave, and downloads are verified.
 
         Raises:
             ClientFailed: a file is not what it should be.

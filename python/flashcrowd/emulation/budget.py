@@ -26,17 +26,17 @@ IDLE_HOST = 100
 5 % of a core (2 of them for packets), on a machine with other work beside."""
 _PACKET_BYTES = 1448
 _WITH_ACKS = 1.5
-"""Packets for each segment of so many bytes: an acknowledgement for every second one that comes."""
+"""Packets per data segment: one acknowledgement for every second segment."""
 _PEER_BYTES = 100_000
 _PEER_PACKETS = _PEER_BYTES / _PACKET_BYTES * _WITH_ACKS
-"""Packets per second that a peer sends who uploads and downloads so many bytes."""
+"""Packets per second of a peer that uploads and downloads 100 kB/s."""
 FREE = 0.3
 """The share of the processors' time that has to be free before one more run begins. A run costs
 most at its start, and what its clients do besides packets is not predicted: 16 runs of six clients
 that fitted by their packets, and began together, took all of two cores for minutes."""
 _LOOK_S = 0.1
 MOST_PER_CORE = 4
-"""Runs at a time, where nobody says how many: starts and ends cost what no prediction has."""
+"""Runs at a time, by default: a prediction leaves out the load of starts and ends."""
 
 
 def capacity() -> int:
@@ -112,7 +112,7 @@ _BUDGET = _Budget()
 def share(
     packets_per_s: float, hosts: int, handle: _Cancellable, apart: bool = False
 ) -> Iterator[int | None]:
-    """Wait until a run with so many packets per second fits beside those under way.
+    """Wait until a run with this many packets per second fits beside those under way.
 
     That is also when there is processor time for it. One alone always fits. It may get the number
     of a processor on which its emulator is to stay, so that the others do what it costs to receive

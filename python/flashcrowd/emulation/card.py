@@ -43,7 +43,7 @@ def kernel() -> str:
 
 
 def versions(programs: Iterable[str]) -> dict[str, str | None]:
-    """Which version of these programs is here; None of one that is not, or that nobody knows."""
+    """Which version of these programs is here; None if it is missing or unknown."""
     known = {name: it.found for name, it in {**PROGRAMS, **PLAYERS}.items()}
     known[opentracker.NAME] = opentracker.found
     found = {name: known[name]() if name in known else None for name in sorted(programs)}

@@ -184,7 +184,7 @@ class Download:
             with hosts.inside(server) as place:
                 self._running.append(begin(settings, [f"{place.address}:{port}"]))
         os.mkfifo(folder / "order")
-        # Open at both ends, so that nobody waits for the other one.
+        # Open at both ends, so that neither end waits for the other.
         self._order = os.open(folder / "order", os.O_RDWR | os.O_CLOEXEC)
         command = [sys.executable, "-m", "flashcrowd.emulation.fetcher", str(folder / "order")]
         try:
@@ -236,7 +236,7 @@ class Download:
             self._end(table.now(), "stopped")
 
     def look(self) -> None:
-        """Read what the program has told."""
+        """Read what the program has reported."""
         program = self._program
         if self._over or program is None or not self._begin_ns:
             return

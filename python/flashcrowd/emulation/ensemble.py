@@ -62,7 +62,7 @@ LEAST_S = 0.001
 LEAD_S = 0.5
 """From the agreement on the begin of a run to that begin."""
 END_S = 0.25
-"""So long before its end all nodes are told of it."""
+"""Seconds before its end at which all nodes learn of it."""
 CLOSE_S = 180.0
 """So long a node may take from there until its tables have come."""
 _CONNECT_S = 10.0

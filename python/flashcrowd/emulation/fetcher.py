@@ -2,9 +2,9 @@
 
     python -m flashcrowd.emulation.fetcher ORDER
 
-Reads what to `Fetch` from the file ORDER as soon as somebody writes it. Says that it is `Waiting`,
-then what each server has `Brought`, and at last that it has `Ended`; between that, to people, what
-the command says.
+Reads what to `Fetch` from the file ORDER, once it is written. Reports that it is `Waiting`, then
+what each server has `Brought`, and at last that it has `Ended`; between these, the messages of the
+command to people.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A flow of a transfer: what every program that plays one is asked, and what is told of it."""
+"""A flow of a transfer: what each of its programs can do, and what it reports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FlowJob:
         start_s: when it starts, in seconds of the run.
         seed: the run's.
         place: its place among the flows of all transfers.
-        rules: those of all flows of the run, which are told what it does.
+        rules: those of all flows of the run; they receive what it does.
         ended: to be called when it has ended.
     """
 
@@ -140,7 +140,7 @@ class Flow(ABC):
 
         Args:
             table: the clock of the run.
-            fresh: whether what was told a moment ago is too old.
+            fresh: whether an answer from a moment ago is too old.
         """
 
     def close(self) -> None:

@@ -17,11 +17,13 @@ from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.http.multipart import Malformed
 
 EARLY_BYTES = 1 << 16
-"""Until so many bytes have come a client is woken for each packet: while its window is small, what
-lies unread would be a part of it."""
+"""Below 64 KiB received, wake the client for each packet: unread bytes would be a part of its small
+window.
+"""
 WAKE_BYTES = 1 << 14
-"""From then on it is woken when so many are there (`SO_RCVLOWAT`; acknowledgements do not wait for
-it): hundreds of clients that read each packet on its own would take a processor."""
+"""After that, wake it at 16 KiB (`SO_RCVLOWAT`; acknowledgements do not wait for it): hundreds of
+clients that read each packet on its own would take a processor.
+"""
 _INTO = memoryview(bytearray(1 << 18))
 _RESET = struct.pack("=ii", 1, 0)
 

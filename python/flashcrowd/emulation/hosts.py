@@ -11,15 +11,15 @@ from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.plan.types import Plan
 
 ELSEWHERE = Path("/played/on/another/node")
-"""In the place of the namespace of a host that another node plays: nobody can enter it."""
+"""Stands for the namespace of a host that another node plays: it cannot be entered."""
 
 
 class Hosts:
     """The hosts of a plan, each in its namespace.
 
     Attributes:
-        places: where programs of each host run. A namespace is there as long as the lab lives;
-            whoever enters it is in the lab's user namespace already.
+        places: where programs of each host run. A namespace is there as long as the lab lives; a
+            process that enters it is in the lab's user namespace already.
         own: the hosts that are played here, by number.
     """
 

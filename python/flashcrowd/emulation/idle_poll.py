@@ -1,8 +1,8 @@
 """Processors that do not halt while a network runs: one process polls for all runs of another.
 
-Its threads run when nobody else wants to (`SCHED_IDLE`). Linux weighs sessions against each other
-before it weighs threads (autogroup, sched(7)): a session in which some poll and others work gets
-its turn late. So who polls has a session of its own, the lightest there is.
+Its threads run only when the processor is idle (`SCHED_IDLE`). Linux weighs sessions against each
+other before it weighs threads (autogroup, sched(7)): if some threads of a session poll, its working
+threads are scheduled late. So the poller has a session of its own, with the lowest weight.
 
     python -m flashcrowd.emulation.idle_poll    # polls until its standard input ends
 """
@@ -24,7 +24,7 @@ _NICEST = 19
 
 
 class _Polling:
-    """The process, while somebody needs it."""
+    """The process, while a run needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,7 +35,7 @@ class _Polling:
         """One more run needs it."""
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
-                self._stop()  # somebody killed it
+                self._stop()  # it was killed
             if self._process is None:
                 try:
                     self._process = subprocess.Popen(
@@ -81,7 +81,7 @@ def polling() -> Iterator[None]:
 
 
 def main() -> None:
-    """Poll until whoever started this process is gone."""
+    """Poll until the parent of this process is gone."""
     with suppress(OSError):  # a kernel without autogroup weighs threads alone
         _WEIGHT.write_text(str(_NICEST))
     poll = _core.IdlePoll()

@@ -111,7 +111,7 @@ def _population(rows: list[Row]) -> Row:
     total = sum(row["downloading_s"] for row in waited)
     for name, value in rows[0].items():
         if name in _SHARES:
-            # Only told where every node tells it.
+            # Known only if every node knows it.
             known = bool(waited) and all(row[name] is not None for row in waited)
             weighed = sum((row[name] or 0.0) * row["downloading_s"] for row in waited)
             joined[name] = weighed / total if known else None

@@ -1,9 +1,9 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
 It reads a `LabOrder`, or for one node's part of a run a `ShareOrder`, whose folder may be an
-argument. It makes the network in namespaces of its own, carries the run out, and says `Progress`,
-or of a share its `Standing`, and at last `Tables` or `Failed`. It ends when its standard input
-ends, or whoever started it.
+argument. It makes the network in namespaces of its own, carries the run out, and reports
+`Progress`, or of a share its `Standing`, and at last `Tables` or `Failed`. It ends when its
+standard input or its parent ends.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.

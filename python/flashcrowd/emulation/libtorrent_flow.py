@@ -26,7 +26,7 @@ _SAMPLE_S = 0.05
 _COUNTERS_S = 0.2
 _LEAST_PIECE, _MOST_PIECE = 16 << 10, 1 << 20
 _PIECES = 1000
-"""Pieces are so long that there are about so many."""
+"""A piece is as long as makes about this number of pieces."""
 
 
 class LibtorrentFlow(Flow):

@@ -160,7 +160,7 @@ class _End:
         self._told: Told | None = None
 
     def take(self) -> Told | None:
-        """What it told last; None before the first time."""
+        """Its last report; None before the first."""
         with self.process.log.open("rb") as log:
             log.seek(self._read)
             new = log.read()

@@ -1,8 +1,9 @@
 """A node that plays its share of runs: `python -m flashcrowd.emulation.member ADDRESS:PORT`.
 
-Who connects says the secret that both have in the variable `FLASHCROWD_SECRET` and, in a second
-line, which programs its study asks for; it is told what this node is, their versions as well. The
-connection is then the standard input and output of a lab, which ends with it.
+A connection begins with the secret that both have in the variable `FLASHCROWD_SECRET` and, in a
+second line, the programs that its study needs. The answer says what this node is, with the versions
+of these programs. The connection is then the standard input and output of a lab, which ends with
+it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def parsed(text: str) -> tuple[str, int]:
 
 
 def line(connection: socket.socket) -> bytes:
-    """A line, and nothing of what comes behind it: that is for somebody else.
+    """A line, and nothing after it: the bytes behind it belong to the lab.
 
     All of it has to come within the connection's timeout.
 
@@ -71,7 +72,7 @@ def line(connection: socket.socket) -> bytes:
 
 
 def main() -> int:
-    """Serve until somebody ends this process."""
+    """Serve until a signal ends this process."""
     secret = os.environ.get(SECRET, "")
     if not secret:
         print(f"{SECRET} is not set: who knows it may run swarms here", file=sys.stderr)
@@ -95,7 +96,7 @@ def main() -> int:
 
 
 def _serve(connection: socket.socket, secret: str) -> None:
-    """Be a lab for whoever knows the secret."""
+    """Be a lab for a connection that has the secret."""
     with connection, suppress(OSError):
         connection.settimeout(_GREETING_S)
         said, names = line(connection), line(connection)

@@ -93,7 +93,7 @@ class Standing(Message):
 
 @dataclass(frozen=True)
 class Missing(Message):
-    """In which swarms, by name, somebody lacks something whom another node plays."""
+    """In which swarms, by name, a peer of another node lacks pieces."""
 
     swarms: Mapping[str, bool]
 

@@ -1,4 +1,4 @@
-"""A lab's end of a run that several nodes play: what it is asked for, and whom it tells."""
+"""A lab's side of a run on several nodes: its assignment and its messages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Conductor(Asker[Nodes | Begin | Missing | End]):
 
     Attributes:
         end: when the run ends, once that is known.
-        missing: swarms in which somebody who is played elsewhere lacks something.
+        missing: swarms in which a peer of another node lacks pieces.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Conductor(Asker[Nodes | Begin | Missing | End]):
         self._told_s = float("-inf")
 
     def hear(self, longest_s: float) -> list[Nodes | Begin | Missing | End]:
-        """What comes next, within so many seconds."""
+        """What arrives within `longest_s` seconds."""
         found = super().hear(longest_s)
         if found:
             self._heard_s = time.monotonic()

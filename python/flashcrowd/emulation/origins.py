@@ -47,14 +47,14 @@ class Origins(App):
             origin.prepare(self._context.hosts, self._context.folder / str(index))
 
     def open(self, table: Timetable) -> None:
-        """Have everybody come in time."""
+        """Schedule all arrivals."""
         for origin in self._origins.values():
             origin.start(table)
         if self._origins:
             self._promptness.start(table)
 
     def change(self, change: Change, table: Timetable) -> None:
-        """Nobody comes any more to a server that is stopped."""
+        """A stopped server has no more arrivals."""
         if change["kind"] == "stop" and change["workload"] in self._origins:
             self._origins[change["workload"]].stop(table)
 

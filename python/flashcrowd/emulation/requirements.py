@@ -1,4 +1,4 @@
-"""What a plan asks of the emulation that it cannot do, told before anything starts."""
+"""What a plan needs that the emulation cannot do, found before anything starts."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ _PATIENCE_S = 5.0
 def scratch() -> Iterator[Path]:
     """A new folder where temporary files are kept, removed at the end.
 
-    It is locked meanwhile (`flock(2)`): what a process left that was killed has nobody's lock, and
-    goes when the next one begins.
+    It is locked meanwhile (`flock(2)`). The folder of a killed process has no lock: the next start
+    removes it.
 
     Raises:
         OSError: it cannot be made.
@@ -52,7 +52,7 @@ def _made() -> tuple[Path, int]:
         except FileNotFoundError:
             continue  # another process has swept it away in this moment
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():  # nobody has swept it away before it was locked
+        if folder.exists():  # not swept away before it was locked
             return folder, lock
         os.close(lock)
 
@@ -67,7 +67,7 @@ def _sweep() -> None:
     try:
         for name in os.listdir(above):
             if name.startswith(PREFIX):
-                with suppress(OSError):  # somebody else's, in use, or just gone
+                with suppress(OSError):  # another user's, in use, or just gone
                     _sweep_one(name, above)
     finally:
         os.close(above)

@@ -30,7 +30,7 @@ from flashcrowd.plan.types import (
 )
 
 MOST_KINDS = 6
-"""So many kinds of paths are probed, those of the first workloads."""
+"""Kinds of paths that are probed, those of the first workloads."""
 _IDLE_BYTES = 84
 _IDLE_EVERY_NS, _IDLE_NS = 25_000_000, 500_000_000
 _LOSSY_EVERY_NS, _LOSSY_NS = 5_000_000, 2_000_000_000
@@ -40,11 +40,11 @@ _IDLE_LOAD = 0.2
 _FLOOD_NS = 500_000_000
 _FLOOD_BYTES = 1400
 _LOAD = 1.5
-"""A flood is so many times what the bottleneck carries, …"""
+"""A flood is this multiple of the bottleneck's rate, …"""
 _FILL_S, _MOST_LOAD = 1.0, 4.0
 """… and more, up to the latter, where its queue would not be full within this time."""
 _PAST_FULL = 1.25
-"""It goes on for so many times what that takes, …"""
+"""It lasts this multiple of the time to a full queue, …"""
 _LONGEST_FLOOD_NS = 3_000_000_000
 """… and no longer than this."""
 _MOST_FLOOD_PER_S = 10_000
@@ -54,9 +54,9 @@ DELAY_S, DELAY_SHARE = 0.001, 0.02
 ANSWERS, ANSWERS_SHARE = 3, 0.05
 """So may the number of answers."""
 RATE_SHARE = 0.05
-"""So may the rate."""
+"""So may the rate, …"""
 LEAST_OF_RATE = 12
-"""A rate is told of so many answers at least."""
+"""… which needs at least this number of answers."""
 LOSS_Z = 3.29
 """The planned loss lies within the 99.9 % interval of the measured one."""
 

@@ -141,7 +141,7 @@ def of_host(stack: Settings, pings: bool = False) -> dict[str, object]:
     Args:
         stack: the stack.
         pings: whether programs of this group may send echo requests without privileges, as most
-            distributions have it; a new namespace lets nobody.
+            distributions have it; a new namespace does not allow it.
     """
     allowed = [("ipv4/ping_group_range", f"{os.getegid()} {os.getegid()}")] if pings else []
     return {

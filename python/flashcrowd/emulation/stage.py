@@ -34,7 +34,7 @@ A = TypeVar("A", bound=App)
 
 
 class Stage:
-    """The programs of one run, and what is told of them.
+    """The programs of one run, and what they report.
 
     Attributes:
         pings: the pings of the run.
@@ -69,7 +69,7 @@ class Stage:
         return self._failure or next((app.failure for app in self._apps if app.failure), "")
 
     def prepare(self) -> None:
-        """Start the programs that take a while until they can be told to do something."""
+        """Start the programs that take a while until they are ready."""
         try:
             for app in self._apps:
                 app.prepare()
@@ -219,7 +219,7 @@ class Stage:
             app.cut_off(now_s)
 
     def finish(self) -> None:
-        """The network has ended: everybody leaves, and what was downloaded is verified."""
+        """The network has ended: all programs leave, and downloads are verified."""
         try:
             for app in self._apps:
                 if not self.failure:

@@ -40,7 +40,7 @@ class Judge:
         return [it.swarms[swarm] for it in self.standings if swarm in it.swarms]
 
     def missing(self, node: int) -> dict[str, bool]:
-        """In which swarms somebody lacks something whom another node than this one plays."""
+        """In which swarms a peer of another node than this one lacks pieces."""
         found: dict[str, bool] = {}
         for number, standing in enumerate(self.standings):
             if number != node:

@@ -1,4 +1,4 @@
-"""All swarms: their programs, and what is told of them."""
+"""All swarms of a run: programs, rules, rows."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Swarms(App):
         ]
 
     def wanted_elsewhere(self, missing: Mapping[str, bool]) -> None:
-        """In which swarms somebody is online who lacks something and is played elsewhere."""
+        """In which swarms an online peer of another node lacks pieces."""
         for swarm in self._swarms.values():
             swarm.wanted_elsewhere(missing.get(swarm.spec["name"], False))
 
@@ -238,7 +238,7 @@ class Swarms(App):
             swarm.cut_off()
 
     def finish(self) -> None:
-        """Everybody leaves, and what was downloaded is verified."""
+        """All peers leave, and downloads are verified."""
         for swarm in self._swarms.values():
             swarm.finish()
 

@@ -1,6 +1,7 @@
 """What the emulator's taps saw: the tables `captures` and `packets`, as files of a run's folder.
 
-A capture has hundreds of bytes for each packet, too many to be told in words as other tables are.
+A capture has hundreds of bytes for each packet: too many for messages, by which other tables
+travel.
 """
 
 from __future__ import annotations

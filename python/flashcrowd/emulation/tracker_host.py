@@ -1,4 +1,4 @@
-"""A host for trackers that have none in the plan: beside everybody, at no distance."""
+"""A host for trackers that have none in the plan: at no distance from any host."""
 
 from __future__ import annotations
 

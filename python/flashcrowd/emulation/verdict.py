@@ -11,7 +11,7 @@ LATE_SHARE = 0.01
 PACKET_SHARE = 0.1
 """… or of the time that the slowest link on their way takes for a full packet, if that is more."""
 BAD_SECONDS = 0.05
-"""So many of the seconds may miss a limit."""
+"""The share of the seconds that may miss a limit."""
 BUSY = 0.9
 """Most of a processor that the emulator may have: beyond, a queue stands before it."""
 OVERSLEEP_S = 0.01

@@ -73,7 +73,7 @@ class Engine(Protocol):
     force: bool
     """Begin runs even if they may need more memory than there is."""
     repeat_invalid: int
-    """So many times a run is done again that was invalid, as real time was not kept."""
+    """How often an invalid run is repeated: one that fell behind real time."""
 
     def handle(self) -> RunHandle:
         """A handle on one run."""
@@ -91,7 +91,7 @@ class Engine(Protocol):
         ...
 
     def at_once(self, needs: Sequence[Need]) -> int:
-        """Runs at a time where nobody says how many, of runs that need so much."""
+        """Runs at a time, by default, of runs that need this."""
         ...
 
     def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:

@@ -43,7 +43,7 @@ RETEST_S = 60.0
 SELF_TESTS = 3
 """A network is measured so often at most, if what is found is not the plan's on a late machine."""
 RETESTS = 8
-"""So many of them side by side."""
+"""Self-tests that run side by side."""
 _HOST_BYTES = 2_000_000
 """Of kernel memory for a namespace with its interface, and of buffers."""
 _LAB_BYTES = 60_000_000
@@ -147,7 +147,7 @@ class Emulator:
             plan_json: the plan.
             seed: the run's.
             handle: a handle for it.
-            anew: whether a network that was not found to be the plan's is measured once more.
+            anew: whether to measure a network once more that differed from the plan's.
         """
         plan = parse(plan_json)
         need = self._need(plan_json)
@@ -182,7 +182,7 @@ class Emulator:
         return in_lab(plan_json, seed, handle, probe=probe, processor=processor)
 
     def _probed(self, plan_json: str, seed: int, handle: Any) -> _Found:
-        """What probes find; measured anew if that is not the plan's, and this machine was late."""
+        """What probes find; re-measured if it is not the plan's, and this machine was late."""
         found = self._in_labs(plan_json, seed, handle, probe=True)
         for _ in range(SELF_TESTS - 1):
             if not (found["late"] and failures(found["probes"])):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 AT_ONCE = 2
-"""So many runs go on beside each other."""
+"""Runs at a time."""
 MOST_DELAY_NS = 2_000_000
 """A way this short is taken for none: a client's line has more than that in its queue."""
 _REMEDY = "run it with --engine emulation"

@@ -27,7 +27,7 @@ PREFERRED = "loopback"
 """The one that it is where both do: it asks less of a machine, and plays larger crowds."""
 
 DEFAULT = "simulation"
-"""What runs a study if nobody says otherwise."""
+"""The default engine of a study."""
 
 
 class UnknownEngine(ValueError):

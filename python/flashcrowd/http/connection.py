@@ -211,7 +211,7 @@ def _secured(link: socket.socket | Nested, url: str, tls: ssl.SSLContext) -> soc
         if isinstance(link, ssl.SSLSocket):
             return Nested(link, tls, name)
         assert isinstance(link, socket.socket)
-        # A cut is told from an end by TLS itself.
+        # TLS itself distinguishes a cut connection from an end.
         return tls.wrap_socket(link, server_hostname=name, suppress_ragged_eofs=False)
     except (OSError, ValueError) as error:
         link.close()

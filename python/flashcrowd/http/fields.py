@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin
 
 MOST_DIGITS = 18
-"""A position in parts of a file has at most so many digits: below 2⁶³."""
+"""Digits of a position in parts of a file, at most: below 2⁶³."""
 MOST_RUNS = 4 << 10
 """The longest list of runs that is read, in bytes."""
 SURE_AFTER_S = 60

@@ -46,7 +46,7 @@ def framing(method: str, head: Head) -> Framing:
     """The framing of the body of an answer.
 
     Raises:
-        Broken: it cannot be told for sure.
+        Broken: its length is ambiguous.
     """
     coding, said = head.fields.get("transfer-encoding"), head.fields.get("content-length")
     length = None if said is None else _length(said)

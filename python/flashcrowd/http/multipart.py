@@ -17,7 +17,7 @@ MOST_HEAD = 16 << 10
 """The longest head of a part, in bytes."""
 
 WINDOW = 256
-"""So many bytes are looked at for the end of a line at a time."""
+"""Bytes that are searched for the end of a line at a time."""
 
 
 class Malformed(ValueError):

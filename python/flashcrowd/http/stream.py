@@ -80,7 +80,7 @@ class Stream:
         return self._view[self._at - count : self._at].tobytes()
 
     def some(self, most: int) -> memoryview:
-        """What has come, at most so many bytes; nothing at the end. Good until the next call."""
+        """What has come, at most `most` bytes; nothing at the end. Valid until the next call."""
         if self._at == self._end:
             self.allow()
             if not self._fill():

@@ -30,7 +30,7 @@ class Between:
 
 
 class Lowered:
-    """The edges of a map that somebody crosses, as links of a plan.
+    """The edges of a map that some path uses, as links of a plan.
 
     An edge with a rate or with jitter is a link each way, with its delay and loss, that all who
     cross it share; one without adds to the path of each pair. A packet gets through if it does at

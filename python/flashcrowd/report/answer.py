@@ -213,7 +213,7 @@ _NOTHING = 0.0005
 
 
 _NEAR = 2.0
-"""Intervals of measures that differ by no more than this factor are told as the widest."""
+"""If intervals of measures differ by no more than this factor, the widest stands for all."""
 
 
 def _together(of: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -28,7 +28,7 @@ _ALL_NAMED = 3
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
 
-#: From this factor on a change is told by it, and not in per cent.
+#: From this factor on a change is given as a factor, not in per cent.
 _FACTOR = 2.0
 
 

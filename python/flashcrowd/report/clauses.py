@@ -17,7 +17,7 @@ from flashcrowd.report.statistics import Estimate
 #: Outcomes are one if their ratios differ by no more than this factor.
 _ALIKE = 1.3
 
-#: Numbers of several settings are told together if they differ by no more than this factor.
+#: Numbers of several settings share a clause if they differ by no more than this factor.
 _NEAR = 1.5
 
 #: The same for those of a trend.
@@ -161,6 +161,6 @@ def _alike(one: Finding, other: Finding) -> bool:
     near = max(_spread([*one.values(group), *other.values(group)]) for group in one.groups)
     if one.kind == "trend":
         return near <= _TREND
-    # Of two levels the change can be told without the numbers.
+    # With two levels a change needs no numbers beside it.
     changes = len(one.levels) == len(one.groups) == 2 and one.measure.unit != "%"
     return near <= _NEAR or (changes and math.isfinite(near))

@@ -1,9 +1,9 @@
 """Several results folders side by side: one study more, whose last axis is the folder.
 
-The tables of the folders are put behind each other, runs numbered anew, with one more column of
-``runs``: the folder. Everything that can be said of a study can then be said of a comparison, by
-the same code: a measure is taken at a point, a change is taken in pairs of runs that share a seed,
-and curves of the folders lie over each other.
+The tables of the folders are concatenated, runs renumbered, with one more column of ``runs``: the
+folder. What a report says of a study it can then say of a comparison, by the same code: a measure
+is taken at a point, a change is taken in pairs of runs that share a seed, and curves of the folders
+lie over each other.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ STYLES = {"equivalent": "green", "different": "bold red", "undecided": "yellow"}
 
 
 def summary(comparison: Pairs, tables: int | None = None) -> RenderableType:
-    """What a terminal shows: notices, the answer, what differs, and tables of so many measures."""
+    """What a terminal shows: notices, the answer, what differs, and `tables` tables of measures."""
     return Group(*_parts(comparison, tables))
 
 

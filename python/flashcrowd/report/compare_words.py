@@ -1,4 +1,4 @@
-"""A comparison in sentences: what is different, what is not, and what nobody can tell yet."""
+"""A comparison in sentences: what differs, what does not, and what is still open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resolved study in words: what was run, for somebody who has not seen the file."""
+"""A resolved study in words: what was run, for readers who have not seen the file."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from flashcrowd.report.points import Point, Points
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate
 
-#: So many measures are chosen at most where the study names none.
+#: Measures that are chosen at most where the study names none.
 _MOST = 4
 
 #: The statistic by which a metric is judged where the study names none; others by their mean.
@@ -87,7 +87,7 @@ def headline(results: Source, points: Points) -> Headline:
 def chosen(
     study: Mapping[str, Any], everything: Sequence[Observations], points: Points
 ) -> Headline:
-    """The same from observations that somebody has made already."""
+    """The same from observations that are there already."""
     asked = study.get("report") or {}
     named = [metrics.parse(text) for text in asked.get("headline", ())]
     found = [
@@ -123,7 +123,7 @@ def chosen(
 def _cut(
     study: Mapping[str, Any], everything: Sequence[Observations], points: Points
 ) -> Iterator[metrics.Named]:
-    """What decides where nobody says so, of swarms in which nobody got the file."""
+    """The default measures that cannot be taken: of swarms in which no peer got the file."""
     if not any(run.unfinished for run in points.runs.values()):
         return
     swarms = [name for name, it in study.get("workloads", {}).items() if it["kind"] == "swarm"]
@@ -143,7 +143,7 @@ def _some(decisive: Iterator[metrics.Named]) -> list[metrics.Named]:
 
 
 def _decisive(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:
-    """What decides where nobody says so: what is measured beside the swept knob."""
+    """The default measures: what is measured beside the swept knob."""
     fixed = _fixed(points)
     for names in _CHOICE:
         workloads = dict.fromkeys(each.of for each in everything if each.metric.name in names)

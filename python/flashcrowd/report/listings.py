@@ -25,7 +25,7 @@ _MOST_ROWS = 25
 #: What is said of how observations spread.
 SPREAD = ("mean", "median", "p5", "p95", "p99")
 
-#: Of links and files so many are shown at each point.
+#: Links and files that are shown at each point.
 _MOST_NAMES = 12
 
 
@@ -51,7 +51,7 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
 
 
 def columns_of(measures: Sequence[Measure]) -> str:
-    """What the table shows, in so many words as its columns."""
+    """What the table shows, in as many words as it has columns."""
     names = [measure.name for measure in measures]
     apart = any("," in name for name in names)
     return wording.sentence("; ".join(names) if apart else wording.listed(names))
@@ -299,7 +299,7 @@ def origin_files(rows: pa.Table, points: Points) -> Table:
 
 
 def _first(names: np.ndarray, by: np.ndarray, called: str) -> tuple[list[str], str]:
-    """The names with the largest means, so many as a table bears, and what is said if some lack."""
+    """The names with the largest means, as many as a table has room for; a note if some lack."""
     by, distinct = np.nan_to_num(by), list(dict.fromkeys(names.tolist()))
     first = sorted(distinct, key=lambda name: -float(by[names == name].mean()))[:_MOST_NAMES]
     lack = len(distinct) > len(first)
@@ -385,4 +385,4 @@ def settings(values: object, path: str = "") -> list[tuple[str, str]]:
 
 
 _LONGEST = 60
-"""So many characters of a trace stand in a list of settings."""
+"""Characters of a trace in a list of settings."""

@@ -165,7 +165,7 @@ def _observed(
 def _scalar(
     metric: str, of: str, of_run: Mapping[int, float], shares: Mapping[int, float] | None = None
 ) -> Iterator[Observations]:
-    """A metric of which a run has one value, of all but these shares of what it is about."""
+    """A metric with one value per run; `shares` lists exceptions."""
     runs = np.asarray(list(of_run), dtype=np.int64)
     for found in _observed(metric, of, runs, np.asarray(list(of_run.values()), dtype=float)):
         yield replace(found, shares=shares or {})
@@ -192,7 +192,7 @@ def _swarms(results: Source) -> Iterator[Observations]:
 
 
 def _left(results: Source, swarm: str) -> Iterator[Observations]:
-    """How many left before they had the file, of a swarm in which somebody did."""
+    """The number that left before they had the file, of a swarm in which one peer got it."""
     rows = source.table(results, "downloads")
     if rows is None:
         return

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: More columns than this cannot be told apart on a phone.
+#: More columns than this cannot be distinguished on a phone.
 MOST_COLUMNS = 100
 
 #: Steps in which a column of several pieces fills up.
 _LEVELS = 4
 
-#: The time axis has about so many ticks: many more than a screen has pixels.
+#: Ticks of the time axis, about: many more than a screen has pixels.
 _TICKS = 16384
 
 
@@ -50,7 +50,7 @@ class Grid:
 
 
 def grid(pieces: int, end_s: float, peers: int, most_steps: int) -> Grid:
-    """The finest grid in which all peers together have at most so many steps."""
+    """The finest grid in which all peers together have at most `most_steps` steps."""
     allowed = max(1, most_steps // max(1, peers))
     columns = min(pieces, MOST_COLUMNS, allowed)
     levels = max(1, min(_LEVELS, -(-pieces // columns), allowed // columns))

@@ -18,7 +18,7 @@ from flashcrowd.report.source import Source
 #: Steps of all runs together: three bytes each, four thirds of it in base64, are half a megabyte.
 MOST_STEPS = 120_000
 
-#: More rows than this cannot be told apart.
+#: More rows than this cannot be distinguished.
 MOST_PEERS = 1000
 
 #: Instants of a line, and lines under a map.

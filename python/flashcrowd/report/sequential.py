@@ -1,4 +1,4 @@
-"""Intervals for somebody who looks again and again, and stops when they are narrow enough.
+"""Intervals that stay valid under optional stopping: repeated looks, until they are narrow.
 
 An interval of 95 % covers the mean in 95 of 100 studies if the number of runs was fixed before.
 Who looks at it after each few runs, and stops at the first that pleases, stops by preference where

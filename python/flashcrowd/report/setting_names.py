@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Tables whose keys are names that somebody chose.
+#: Tables whose keys are names that a user chose.
 _NAMING = frozenset({"groups", "links", "paths", "workloads", "populations"})
 
 _ACRONYMS = frozenset({"rtt", "tso", "tcp", "mtu", "rto"})
@@ -52,6 +52,6 @@ def is_plural(name: str) -> bool:
 
 
 def _owner(parts: Sequence[str]) -> int | None:
-    """Which part of a path is the innermost name that somebody chose."""
+    """Which part of a path is the innermost name that a user chose."""
     found = [i + 1 for i, part in enumerate(parts[:-2]) if part in _NAMING]
     return found[-1] if found else None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 Differ = Callable[[int, int], bool]
 
-#: So many levels without a difference are where a trend has not begun.
+#: After this number of levels without a difference, the trend has not begun.
 _FLAT = 3
 
 _ENDS = ("first", "last")

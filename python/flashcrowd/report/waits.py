@@ -1,8 +1,8 @@
 """Which lines packets waited for, and what the field calls it where they waited long.
 
-That is bufferbloat, unless each flow has a queue of its own. A queue that stands longer than
-CoDel's interval of 100 ms (RFC 8289) is larger than a round trip needs, and everybody on the line
-waits for it (RFC 7567).
+That is bufferbloat, unless each flow has a queue of its own. A queue that stays longer than CoDel's
+interval of 100 ms (RFC 8289) is larger than a round trip needs, and all hosts on the line wait for
+it (RFC 7567).
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ def count(amount: int, singular: str, plural: str | None = None) -> str:
 
 
 def counts(least: int, most: int) -> str:
-    """From so many runs to so many: ``5 runs``, ``5 to 8 runs``."""
+    """A count or a range: ``5 runs``, ``5 to 8 runs``."""
     return count(most, "run") if least == most else f"{least} to {most} runs"
 
 

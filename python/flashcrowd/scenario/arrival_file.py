@@ -24,7 +24,7 @@ _COMES = ("arriv", "come", "came", "start", "begin", "began", "join", "enter", "
 _STAYS = ("session", "stay", "duration", "length")
 _LEAVES = ("departure", "leave", "left", "end")
 _COMING = ("peer", "arriv", "rate", "count", "number", "host", "client", "user", "people")
-"""What columns are called whose meaning is clear."""
+"""Accepted column headings."""
 _PER = re.compile(r"1/(?P<unit>\w+)")
 
 

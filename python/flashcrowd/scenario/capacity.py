@@ -128,7 +128,7 @@ class Capacity:
         return self.bits(self.length_ns(), frame) * 1e9 / self.length_ns()
 
     def binned(self, bins: int, frame: int = PACKET) -> list[float]:
-        """The mean rate of each of so many equal parts of a round, in bit/s."""
+        """The mean rate of each of `bins` equal parts of a round, in bit/s."""
         length = self.length_ns()
         ends = [length * (place + 1) // bins for place in range(bins)]
         sums = self._sums(ends, frame)

@@ -89,7 +89,7 @@ def _rest(
 
 
 def _hosts(sizes: Sizes) -> list[Problem]:
-    """So many hosts that no other rule is asked, as each would name them all."""
+    """Too many hosts. No other rule is checked then, as each would list them all."""
     total = sum(hosts for _, hosts in sizes)
     if total <= MOST_HOSTS:
         return []
@@ -310,7 +310,7 @@ def _both_roles(swarm: Swarm, place: str, chosen: Mapping[str, list[str]]) -> It
 
 
 def _web_seeds(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
-    """Content servers that have another file, or that nobody would ask."""
+    """Content servers that have another file, or that no peer would ask."""
     origins = {name: it for name, it in named.workloads.items() if isinstance(it, Origin)}
     leechers = [it for it in swarm.populations.values() if it.role == "leecher"]
     groups = {

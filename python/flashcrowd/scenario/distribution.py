@@ -28,7 +28,7 @@ _FRACTIONS = (
     "cumulative", "fraction", "cdf", "ecdf", "probability", "quantile", "percentile", "share",
     "f", "p", "q",
 )  # fmt: skip
-"""What a first column is called whose meaning is clear."""
+"""Accepted column headings."""
 
 
 def shipped(suffix: str) -> list[str]:
@@ -192,7 +192,7 @@ def _columns(file: DataFile, quantity: type[Quantity]) -> list[Column]:
     if len(units) == 2 and units[0] in (None, "1", "%") and units[1] in quantity.units:
         return columns
     example = f"cumulative fraction,value [{quantity.usual[0]}]"
-    # Not with its words: a study from somebody else may name a file of secrets.
+    # The hint does not quote the file: a study from the web may name a file of secrets.
     hint = f"{file.path} begins with another" if file.rows else f"{file.path} has no lines"
     hint = f"{hint}; {other}" if (other := file.separator()) else hint
     raise UnitError(f'a first line as in "{example}"', hint)

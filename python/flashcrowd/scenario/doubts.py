@@ -192,7 +192,7 @@ def _without_hosts(swarm: Swarm, place: str, network: Network) -> Iterator[Probl
 
 
 def _unseeded(swarm: Swarm, place: str) -> Iterator[Problem]:
-    """A file that nobody who has it gives away."""
+    """A file that no peer with a copy uploads."""
     if swarm.web_seeds:
         return
     seeds = {name: it for name, it in swarm.populations.items() if it.role == "seed"}

@@ -1,9 +1,9 @@
 """Reads maps of networks from GraphML (Shadow 1, the Internet Topology Zoo) and GML (Shadow 2).
 
-What the attributes mean stands in Shadow's documents of the network graph (3.2-Network-Config.md
-of 1.x, network_graph_spec.md of 2.x, and the units of its `units.rs`), and in the Topology Zoo's
-files. Every attribute is taken as text and read here, so that what is wrong with one is told with
-its node or edge. What is not read is counted and told.
+The attributes are defined in Shadow's documents of the network graph (3.2-Network-Config.md of 1.x,
+network_graph_spec.md of 2.x, and the units of its `units.rs`), and in the Topology Zoo's files.
+Every attribute is taken as text and read here, so that a mistake is reported with its node or edge.
+What is not read is counted and reported.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _READ = {
 
 _SAYS_NOTHING = {
     "node": {
-        # Shadow: whom it stands for. What hosts are where, the study says.
+        # Shadow: which hosts it stands for. The study says which hosts are where.
         "id", "ip", "ip_address", "citycode", "countrycode", "country_code", "city_code", "geocode",
         "asn", "type",
         # The Topology Zoo: where it was found, and how it is drawn.
@@ -111,7 +111,8 @@ _SAYS_NOTHING = {
 
 _RATE_IN_WORDS = {"LinkLabel", "LinkNote", "LinkSpeed", "LinkSpeedUnits", "LinkType"}
 """Attributes of the Topology Zoo from which people wrote `LinkSpeedRaw`. No rate is guessed from
-them, so they are told of edges that have none."""
+them: they are quoted for edges without a rate.
+"""
 
 _MOST_TOLD = 8
 
@@ -277,7 +278,7 @@ class _Map:
         return {"places": places, "edges": self._edges(places)}
 
     def unread(self) -> str:
-        """What the file has and nobody reads, counted; nothing if that is nothing."""
+        """What the file has and is not read, counted; empty if there is none."""
         count = Counter(self._graph.unread)
         for kind, of_kind in (
             ("node", list(self._graph.nodes.values())),

@@ -56,7 +56,7 @@ class HostNames:
 
     @staticmethod
     def pairs(source: list[str], to: list[str]) -> list[tuple[str, str]]:
-        """Who talks to whom: pair by pair, or one with all."""
+        """The two hosts of each conversation: pair by pair, or one with all."""
         if len(source) == 1:
             return [(source[0], host) for host in to]
         if len(to) == 1:

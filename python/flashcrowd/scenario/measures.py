@@ -69,7 +69,7 @@ class Measures(Table):
     unchokes: bool = False
     """Every unchoke that ended."""
     packets: MaybePositiveSpan = None
-    """Every packet that transfers send in the first so many seconds, as a capture shows them."""
+    """Every packet that transfers send in this time from the start, as a capture shows them."""
     have: bool = False
     """When each leecher completed each piece: what a report plays a swarm back from."""
     capture: Annotated[Capture | None, Word("none")] = None
@@ -77,8 +77,9 @@ class Measures(Table):
     connections: Annotated[Connections | None, Word("none")] = None
     """Logs of connections, event by event, in the words of qlog."""
     window: Window = Window()
-    """What of a run the tables `links`, `transfers`, `pings`, `pages`, `calls` and `origins` are
-    about. Of the downloads from origins those that began inside are told."""
+    """The time that the tables `links`, `transfers`, `pings`, `pages`, `calls` and `origins` cover.
+    A download from an origin belongs to it if it began inside.
+    """
     windows: dict[Windowed, Window] = Field(default_factory=dict)
     """The same for single ones of these tables, in its place."""
 
@@ -93,4 +94,4 @@ class Stop(Table):
     horizon: PositiveSpan = Span("24 h")
     """Simulated time after which a run is cut off."""
     stall: PositiveSpan = Span("30 min")
-    """A swarm or an origin of which nobody received a block for this long is stalled."""
+    """A swarm or an origin without a received block for this long is stalled."""

@@ -100,7 +100,7 @@ def taken(
         else:
             counts = shares[name]
             wrong = _too_much(population.share, counts, free, promised)
-        if wrong is None:  # what is wrong takes nothing, so that one mistake is told once
+        if wrong is None:  # a wrong one takes no hosts, so that one mistake is reported once
             for group, count in counts.items():
                 used[group] += count
                 promised[group] += population.share.amount if population.share else 0

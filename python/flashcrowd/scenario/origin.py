@@ -95,8 +95,9 @@ class Relevance(Table):
 
     kind: Literal["relevance"] = "relevance"
     ahead: Annotated[int, Field(ge=0, le=64)] = 16
-    """The next extent for a client is read when it has so many blocks or fewer left of what is in
-    memory, if the disk has nothing else to do; 0 for never before it waits."""
+    """The next extent for a client is read when at most this many of its blocks in memory are left,
+    if the disk is idle; 0 for never before it waits.
+    """
 
 
 PolicyTable = Annotated[InOrder | Attach | Circus | Relevance, Discriminator("kind")]

@@ -235,7 +235,7 @@ class Tracker(Table):
     reshuffle: Span = Span("600 s")
     """The lists from which answers are dealt live no longer than this; "0 s" for one answer."""
     seeds_to_seeds: bool = False
-    """Whether seeds are told to seeds."""
+    """Whether an answer to a seed names seeds."""
     forget: PositiveSpan = Span("2700 s")
     """A peer that has not announced for this long is forgotten."""
     program: TrackerProgram = "flashcrowd"

@@ -1,4 +1,4 @@
-"""Files that a person names: text, and of a size that somebody meant."""
+"""Files that a user names: text, and of a plausible size."""
 
 from __future__ import annotations
 

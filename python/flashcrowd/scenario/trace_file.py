@@ -24,7 +24,7 @@ _RATES = (
     "rate", "r", "bitrate", "capacity", "bandwidth", "bw", "throughput", "speed", "goodput",
     "up", "uplink", "upload", "down", "downlink", "download",
 )  # fmt: skip
-"""What columns are called whose meaning is clear."""
+"""Accepted column headings."""
 
 
 def shipped() -> list[str]:

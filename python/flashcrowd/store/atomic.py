@@ -14,7 +14,7 @@ from flashcrowd.base import folder_files
 from flashcrowd.store.errors import ResultsError, refused
 
 SCRATCH = ".unfinished-"
-"""Prefix of files and folders that nobody finished; they may be deleted at any time."""
+"""Prefix of unfinished files and folders; they may be deleted at any time."""
 
 _UMASK = os.umask(0)  # Can only be read by setting it: once, before there are threads.
 os.umask(_UMASK)
@@ -80,7 +80,7 @@ def _end(path: Path, name: str, folder: folder_files.Folder) -> None:
 
 
 def _free_name() -> str:
-    """A name that nobody has, as `tempfile` makes them."""
+    """A name that is free, as `tempfile` makes them."""
     return SCRATCH + secrets.token_hex(8)
 
 

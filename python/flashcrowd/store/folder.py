@@ -8,7 +8,7 @@ tables/           the final tables, once every run is there, and their digests
 provenance.json   version, commit, machine, when
 
 A file that is not what was written, or another folder's (see `store.binding`), is mended when the
-folder is opened for writing: it is written anew from the study, or its runs count as missing.
+folder is opened for writing: it is rewritten from the study, or its runs count as missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PARTS = ("plans", "runs")
 
 
 Tell = Callable[[str], None]
-"""Is told what was damaged, and how it is mended."""
+"""Receives what was damaged, and how it is mended."""
 
 
 class Finished(Protocol):
@@ -74,7 +74,7 @@ class Folder:
     Attributes:
         path: the folder.
         manifest: what it is for.
-        tell: whom to tell what is mended.
+        tell: receives what is mended.
         places: where each finished run lies.
     """
 
@@ -104,11 +104,11 @@ class Folder:
             study: the resolved study.
             plans: the plan of each point as JSON.
             source: the study as a TOML file.
-            tell: whom to tell what was damaged and is mended.
+            tell: receives what was damaged and is mended.
 
         Raises:
             ResultsDiffer: the folder belongs to another study or version.
-            ResultsError: somebody else is writing to it, or it cannot be used.
+            ResultsError: another process is writing to it, or it cannot be used.
         """
         changes = changes_of(path, manifest, study)
         if changes:

@@ -52,7 +52,7 @@ def merge(out: Path, folders: Sequence[Path], tell: Tell = lambda _: None) -> Re
     Args:
         out: the folder to make, or one that has runs of this study already.
         folders: folders that `flashcrowd run --shard` made, or that stopped on their way.
-        tell: whom to tell what in `out` was damaged and is mended.
+        tell: receives what in `out` was damaged and is mended.
 
     Raises:
         ResultsDiffer: a folder belongs to another study, or to another version.
@@ -107,7 +107,7 @@ def _same_study(first: _Part, part: _Part) -> None:
 def _missing(
     out: Path, manifest: Manifest, missing: Sequence[Run], parts: Sequence[_Part]
 ) -> ResultsError:
-    """Which runs nobody did, and whose they were."""
+    """The error for missing runs: which, and of which shards."""
     shown = ", ".join(run.key for run in missing[:5]) + (", …" if len(missing) > 5 else "")
     what = f"cannot be made: {len(missing)} of {len(manifest.runs)} runs are missing ({shown})"
     shares = _shards(manifest, missing, parts)

@@ -17,7 +17,7 @@ from flashcrowd import _core
 from flashcrowd.store.errors import TooLarge
 
 _MOST_BYTES = 1 << 40
-"""Where nobody knows how much memory is available."""
+"""Where the available memory is unknown."""
 
 _FIXED = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 """Bytes of a value in memory; a text has an offset of 4 or 8."""

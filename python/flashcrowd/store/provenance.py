@@ -35,7 +35,7 @@ def record(
     added: int,
     more: Mapping[str, object],
 ) -> None:
-    """Write `provenance.json` anew, with one more session. What was there was settled.
+    """Rewrite `provenance.json`, with one more session. The earlier ones do not change.
 
     Args:
         folder: the results folder.

@@ -1,7 +1,7 @@
 """The tables of a results folder: every column with its type, unit and meaning.
 
-This is the contract between engines, results folders and everybody who reads them. Engines yield
-the tables of one run without the column `run`; the store adds it and casts to the types given here.
+This is the contract between engines, results folders and all readers. Engines yield the tables of
+one run without the column `run`; the store adds it and casts to the types given here.
 `docs/tables.md` is made from this file by `make tables`.
 """
 

@@ -14,7 +14,7 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """One of so many equal shares.
+    """One of `of` equal shares.
 
     Attributes:
         number: which one, from 1.
@@ -46,9 +46,9 @@ class Shard:
 
 
 def number_at(place: int, of: int) -> int:
-    """Which of so many shards has the run at a place of a study's runs.
+    """Which of `of` shards has the run at a place of a study's runs.
 
-    Each shard has one of every so many runs, and not always the same one: where there are as many
-    points as shards, no shard has all runs of the point that takes longest.
+    Of each `of` runs a shard has one, and not always the same one: where there are as many points
+    as shards, no shard has all runs of the slowest point.
     """
     return (place + place // of) % of + 1

@@ -73,7 +73,7 @@ class Bound:
 
     @property
     def alone_s(self) -> float:
-        """Seconds that the source needs if nobody helps it."""
+        """Seconds that the source needs if no peer uploads."""
         return _seconds(self.total_bytes, self.source_bps)
 
     @property
@@ -88,7 +88,7 @@ class Bound:
 
     @property
     def fastest_s(self) -> float:
-        """Seconds from the first arrival before which not everybody can have the file."""
+        """Seconds from the first arrival before which not all can have the file."""
         return max(self.copy_s, self.slowest_s, self.together_s)
 
     @property
@@ -102,17 +102,17 @@ class Bound:
         return max(reasons, key=lambda it: reasons[it])
 
     def from_peers(self, seconds: float) -> float:
-        """The least part of all bytes that peers must send for it to be done in so many seconds."""
+        """The least part of all bytes that peers must send for it to be done in `seconds`."""
         if not self.total_bytes or not math.isfinite(self.source_bps):
             return 0.0
         return max(0.0, 1 - self.source_bps * seconds / 8 / self.total_bytes)
 
     def needed_bps(self, seconds: float) -> float:
-        """The rate at which all senders together must send for it to be done in so many seconds."""
+        """The rate at which all senders together must send for it to be done in `seconds`."""
         return self.total_bytes * 8 / seconds
 
     def least_share(self, seconds: float) -> float | None:
-        """The least share of the hosts that must upload for it to be done in so many seconds.
+        """The least share of the hosts that must upload for it to be done in `seconds`.
 
         `None` if no share is enough, or if nothing says how they would upload.
         """
@@ -141,7 +141,7 @@ def bound(
         size_bytes: its size.
         sources: seeds and servers, which have it.
         downloaders: those who want it, and pass it on as far as their lines allow.
-        downloads: after how many it is over; without, everybody downloads it once.
+        downloads: after how many it is over; by default each host downloads it once.
         replaced: whether those who leave are followed by others on the same line.
     """
     hosts = sum(it.hosts for it in downloaders)
@@ -276,7 +276,7 @@ def _rate(written: object) -> float:
 
 
 def all_stay(populations: Mapping[str, AnyPopulation]) -> bool:
-    """Whether everybody stays until the file is there."""
+    """Whether all peers stay until the file is there."""
     for it in populations.values():
         leaves = isinstance(it.arrivals, Times) and any(it.arrivals.leave)
         if leaves or (isinstance(it, Population) and it.departure.kind == "session"):

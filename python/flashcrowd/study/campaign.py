@@ -97,9 +97,9 @@ def conduct(
         engine: what runs it.
         path: the results folder, new or not.
         pool: where runs are carried out.
-        progress: show a progress bar if there is somebody to show it to.
-        lines: what is told instead where there is no terminal; None for silence there.
-        tell: is told what was damaged.
+        progress: show a progress bar if there is a terminal.
+        lines: the output where there is no terminal; None for silence there.
+        tell: receives what was damaged.
     """
 
     def once(manifest: Manifest) -> Results:

@@ -1,4 +1,4 @@
-"""One run of a job, in whichever thread or process."""
+"""One run of a job, in any thread or process."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PROCESS_BYTES = 160_000_000
 By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
 """
 LONG_S = 1800.0
-"""What will take longer is told before it begins, also to a terminal."""
+"""From this time on a line says so before it begins, also on a terminal."""
 
 
 def long(seconds: float) -> str:
@@ -81,7 +81,7 @@ class StudyNeed:
         return max(self.core_seconds / min(self.jobs, self.cores or self.jobs), longest)
 
     def left(self, runs: int) -> float:
-        """Seconds until so many of all runs are done, as a share of those until all are."""
+        """Seconds until this number of runs is done, as a share of those until all are."""
         return self.seconds * runs / max(runs, self.repeats * len(self.points))
 
     @property
@@ -95,7 +95,7 @@ class StudyNeed:
         return self.repeats * sum(need.events for need in self.known)
 
     def fitting_jobs(self, available: int) -> int:
-        """How many runs at a time fit into so many bytes; 0 if the largest alone does not."""
+        """How many runs at a time fit into `available` bytes; 0 if the largest alone does not."""
         fitting = (jobs for jobs in range(self.jobs, 0, -1) if self.at_once(jobs) <= available)
         return next(fitting, 0)
 
@@ -120,10 +120,10 @@ def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int | N
 
 
 AT_A_TIME = 500
-"""An engine is asked about so many plans at a time."""
+"""Plans per question to an engine."""
 
 WAITING = 4
-"""So many times as many plans may wait until the engine has looked at those before."""
+"""How many times `AT_A_TIME` plans may wait while the engine looks at earlier ones."""
 
 
 def needs_of(engine: Engine, plans: Iterable[str]) -> list[Need | None]:
@@ -154,7 +154,7 @@ def available_memory() -> int | None:
 
 
 def problem(need: StudyNeed, available: int | None) -> Problem | None:
-    """What is wrong with running a study in so many bytes; nothing if it fits, or nobody knows."""
+    """The problem if a study does not fit into `available` bytes; None if it fits."""
     if available is None or need.bytes <= available:
         return None
     fitting = need.fitting_jobs(available)

@@ -57,7 +57,7 @@ Keep = Callable[[Sequence[Done]], None]
 
 
 class Watch(Protocol):
-    """Is told how far the runs are."""
+    """Receives how far the runs are."""
 
     def __call__(self, finished: int, work: float, workers: int | None = None) -> None:
         """Called every so often.

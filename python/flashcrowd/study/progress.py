@@ -31,7 +31,7 @@ ENOUGH = 0.05
 
 
 def say(line: str) -> None:
-    """A line on standard error, if somebody still listens there."""
+    """Prints a line to stderr, if it still has a reader."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(line, file=sys.stderr, flush=True)
@@ -39,7 +39,7 @@ def say(line: str) -> None:
 
 @dataclass(frozen=True)
 class Lines:
-    """What is told where there is no terminal: at the start, every so often, and at the end.
+    """Progress without a terminal: a line at the start, every `every_s`, and at the end.
 
     Attributes:
         need: what all runs of the study need, if an engine could tell.
@@ -69,7 +69,7 @@ class Lines:
         self.tell("; ".join(parts))
 
     def warn(self, runs: int) -> None:
-        """Tells that so many runs will take long, and what would be quicker."""
+        """Warns that this number of runs will take long, and says what would be quicker."""
         if advice := long(0.0 if self.need is None else self.need.left(runs)):
             self.tell(f"warning: {advice} Ctrl-C stops, and keeps finished runs.")
 
@@ -140,7 +140,7 @@ def shown(
         lines: what to tell where there is no terminal, and what will take long; None for silence.
 
     Yields:
-        whom to tell; None if nobody looks.
+        the display; None for none
     """
     console = terminal.console(stderr=True)
     if wanted and lines is not None:

@@ -53,7 +53,7 @@ def at_hand(path: Path) -> Path:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return own
-    except OSError:  # who reads it is told why
+    except OSError:  # reading it reports why
         pass
     return path
 

@@ -1,4 +1,4 @@
-"""How often each point is repeated: so many times, or until its mean is known so well."""
+"""How often each point is repeated: a fixed number, or until its mean is known well enough."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def run(
         force: begin even if the runs are expected not to fit into this machine's memory.
         engine: what runs it, or its name, see `engines.registry`.
         pool: where runs are carried out; without, `jobs` threads of this process.
-        again: the command that goes on after an interruption: given, lines are told where there is
-            no terminal.
+        again: the command that goes on after an interruption: given, lines are printed where there
+            is no terminal.
 
     Raises:
         StudyError: the study is wrong, or would not fit into this machine's memory.
@@ -54,7 +54,7 @@ def run(
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
         EngineError: a run failed.
-        KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
+        KeyboardInterrupt: Ctrl-C; finished runs are kept.
     """
     loaded = study if isinstance(study, Study) else Study.load(study)
     if jobs is not None and (type(jobs) is not int or jobs < 1):
@@ -108,7 +108,7 @@ def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = Fa
     """
     repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
     if campaign.looks is not None:
-        repeats = campaign.looks.at_most  # a point may have so many at a time at last
+        repeats = campaign.looks.at_most  # a point may have this many at a time at last
     need = study_need(engine, campaign.plans, repeats, jobs)
     if not force:
         refuse(need, campaign.manifest.name)
@@ -117,12 +117,12 @@ def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = Fa
 
 
 def default_folder(study: Study) -> Path:
-    """Where results go if nobody says: `results/` and the study's name."""
+    """The default folder of results: `results/` and the study's name."""
     return Path("results") / folder_name(study)
 
 
 def both_folder(study: Study) -> Path:
-    """Where the results of both engines go if nobody says, each in a folder of its name."""
+    """The default folder of the results of both engines, each in a folder of its name."""
     return Path("results") / f"{folder_name(study)}-both"
 
 

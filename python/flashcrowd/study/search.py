@@ -25,7 +25,7 @@ _NO_WORDS = frozenset(
 )
 _ENDINGS = ("ingly", "ally", "ing", "ers", "er", "ed", "ly", "es", "s", "e")
 _LEAST = 4
-"""A stem, and a part of a word, has so many letters at least."""
+"""Letters of a stem, and of a part of a word, at least."""
 
 _OTHER_WORDS: Mapping[str, str] = {
     "bandwidth": "capacity rate",

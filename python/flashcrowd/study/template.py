@@ -17,10 +17,10 @@ from flashcrowd.scenario.line import line_values
 from flashcrowd.study.catalogue import HOME, KINDS, STUDIES, opening
 
 LINE = "ADSL 1/8"
-"""The line if nobody chooses one."""
+"""The default line."""
 
 PACKETS = 200_000
-"""So many packets of 1500 B go up in a run at most: seconds of a core, over any line."""
+"""Packets of 1500 B that go up in a run, at most: seconds of a core, over any line."""
 
 
 def _clients() -> dict[str, str]:
@@ -39,8 +39,8 @@ class Template:
         name: what it is called.
         what: what is chosen besides a line.
         choices: what there is to choose from, with a sentence each; empty for the line alone.
-        usual: what is chosen if nobody chooses.
-        line: the line if nobody chooses one.
+        usual: the default.
+        line: the default line.
         limit: in a study that ships, half of what this line sends.
     """
 

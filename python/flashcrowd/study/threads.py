@@ -15,7 +15,7 @@ from flashcrowd.study.execution import carry_out
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
 TICK_S = 0.1
-"""How often the display is told, in seconds of wall-clock time."""
+"""How often the display is updated, in seconds of wall-clock time."""
 
 BATCH_S = 1.0
 """A worker hands its runs over when it has worked on them for so long, in seconds. As much of

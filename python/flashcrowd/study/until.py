@@ -27,7 +27,7 @@ def conduct_until(manifest: Manifest, seed: int, looks: Looks, path: Path, once:
     """Do runs until every point has enough.
 
     Runs that the folder was meant to have already are kept, also where this rule would do with
-    fewer: the intervals hold whatever made somebody stop.
+    fewer: the intervals hold for any stopping rule.
 
     Args:
         manifest: what to run, with the runs of the first look.
@@ -59,7 +59,7 @@ def kept_repeats(path: Path, points: int) -> list[int]:
     counts = [0] * points
     try:
         runs = Manifest.read(path).runs
-    except ResultsError:  # whoever opens the folder says what is wrong with it
+    except ResultsError:  # opening the folder reports what is wrong with it
         runs = tuple(batch.runs_of(path))
     for run in runs:
         if run.point < points:
@@ -68,7 +68,7 @@ def kept_repeats(path: Path, points: int) -> list[int]:
 
 
 def with_repeats(manifest: Manifest, counts: Sequence[int], seed: int) -> Manifest:
-    """The manifest with so many repeats of each point, in the order of studies."""
+    """The manifest with these repeats of each point, in the order of studies."""
     runs = tuple(
         Run(point, repeat, seed_of(seed, repeat))
         for repeat in range(max(counts, default=0))

@@ -1,10 +1,10 @@
 """What runs on a node: `python -m flashcrowd.testbed.agent look` or `… work`, in a folder of work.
 
-There it finds `order.json`, the study, and in `parts` what earlier commands brought of its
-shards. `look` says what this node is. `work` does the shards, each as `flashcrowd run --shard` does
-it, keeps `state.json` up to date, and packs `parts` into `answer.zip` at the end. It ends what it
-started if a file `stop` appears, or if nobody has touched `lease` for a while: then nobody waits
-for it any more.
+There it finds `order.json`, the study, and in `parts` what earlier commands brought of its shards.
+`look` says what this node is. `work` does the shards, each as `flashcrowd run --shard` does it,
+keeps `state.json` up to date, and packs `parts` into `answer.zip` at the end. It ends what it
+started if a file `stop` appears, or if `lease` was not touched for a while: then the driver is
+gone.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def work() -> None:
     _write(replace(state, ended=True))
     if lease.lapsed:
         folder = Path.cwd()
-        shutil.rmtree(folder)  # nobody comes for it
+        shutil.rmtree(folder)  # the driver will not fetch it
         with suppress(OSError):
             folder.parent.rmdir()
 
@@ -208,7 +208,7 @@ def _order() -> NodeTask:
 
 
 class _Lease:
-    """Whether somebody still asks; by a clock that nobody sets, as those of fresh nodes are."""
+    """Whether the driver still asks. It uses the monotonic clock: fresh nodes' clocks get set."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -216,7 +216,7 @@ class _Lease:
 
     @property
     def lapsed(self) -> bool:
-        """Whether nobody has for too long."""
+        """Whether the lease has expired."""
         touched = Path(LEASE).stat().st_mtime_ns
         if touched != self._seen:
             self._seen, self._seen_at = touched, time.monotonic()
@@ -251,7 +251,7 @@ def _done() -> int:
 
 
 def _kept(folder: Path) -> int:
-    """Runs that a folder has, once nobody writes to it."""
+    """Runs that a folder has, once its writers have ended."""
     try:
         return len(open_results(folder).manifest.runs)
     except IncompleteResults as error:

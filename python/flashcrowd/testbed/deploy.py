@@ -58,10 +58,10 @@ class Deployment:
         engine: what runs it, by name.
         out: the results folder.
         words: further options of `flashcrowd run` on each node.
-        progress: show how far it is, if there is somebody to show it to.
-        lines: what is told where there is no terminal.
+        progress: show how far it is, if there is a terminal.
+        lines: the output where there is no terminal.
         poll_s: how often nodes are asked how far they are, in seconds.
-        tell: is told what is lost or left over.
+        tell: receives what is lost or left over.
     """
 
     study: Study
@@ -238,7 +238,7 @@ class _Execution:
         title, total = deployment.study.title, deployment.runs
         try:
             with shown(title, 0, total, deployment.progress, deployment.lines) as watch:
-                # Who only helps others ends when it is told to.
+                # A node without a shard of its own ends only on request.
                 failures = self._attend(watch, {*self.shares}, float("inf"))
         except KeyboardInterrupt:
             self._stop()

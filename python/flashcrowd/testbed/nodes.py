@@ -112,7 +112,7 @@ class EnOSlib:
             self._driver.stdin.flush()
             for line in self._driver.stdout:
                 said = json.loads(line)
-                if said["number"] == self._asked:  # others: nobody waited, after Ctrl-C
+                if said["number"] == self._asked:  # others: abandoned after Ctrl-C
                     answer = said["answer"]
                     break
         if answer is None:

@@ -31,7 +31,7 @@ class Options:
         folder: where the folder of work is made.
         files: files of this machine that are copied into the folder of work.
         prepare: commands of the shell, carried out there before all else.
-        across: so many nodes play each run of an emulation together.
+        across: the number of nodes that play each run of an emulation together.
         port: the first TCP port at which they wait for each other.
     """
 

@@ -116,10 +116,10 @@ def conduct(
         limits: fixed limits, as parts of the uplink, of `SHARES`; without, the simulation's oracle.
         program: what plays the controlled clients; without, what their profile is named after.
         repeats: emulated runs of each. The simulation has as many as the trap says.
-        repeat_invalid: an invalid run is played again, at most so many times.
+        repeat_invalid: how often an invalid run is repeated, at most.
         jobs: runs at a time; without, as many as there are cores.
-        tell: told before each trap.
-        say: told what this will cost, and what cannot be emulated.
+        tell: called before each trap.
+        say: receives how long this will take, and what cannot be emulated.
         again: as for `study.runner.run`.
 
     Raises:
@@ -160,7 +160,7 @@ def conduct(
 def _possible(
     asked: Sequence[Trap], program: str | None, say: Callable[[str], None], *, strict: bool
 ) -> list[Trap]:
-    """The traps that can be emulated on this machine; the others are told by name."""
+    """The traps that can be emulated on this machine; the others are reported by name."""
     found = []
     for one in asked:
         real = study(one, SHARES[:1], ["autolimit"], 1, program_of(one, program))

@@ -153,7 +153,7 @@ class _Oracle:
         return max(it.delay(0.95, *at) - best.delay(0.95, *at) for (it, at), (best, _) in pairs)
 
     def converged_s(self, run: ObservedRun | None, seed: int, number: int, begin: float) -> float:
-        """After so many seconds from `begin` on upload, download and delay are the oracle's."""
+        """Seconds from `begin` until upload, download and delay stay those of the oracle."""
         best, (start, to) = self.parts(None, seed)[number]
         run = run or best
         last_s = int(to - _CONVERGED_S)

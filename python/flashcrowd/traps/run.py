@@ -11,7 +11,7 @@ from flashcrowd.traps import outcome, trap
 from flashcrowd.traps.outcome import Verdicts
 from flashcrowd.traps.trap import UnknownTrap
 
-#: Told before each trap: its name, its number from 1, and how many there are.
+#: Called before each trap: its name, its number from 1, and how many there are.
 Tell = Callable[[str, int, int], None]
 
 
@@ -33,7 +33,7 @@ def conduct(
         out: the folder of all.
         repeats: replaces those of the traps.
         jobs: runs at a time; without, as many as there are cores.
-        tell: told before each trap.
+        tell: called before each trap.
         again: as for `study.runner.run`.
 
     Raises:

@@ -78,7 +78,7 @@ class Serving:
         span = min(span, one["seconds"] - (before["seconds"] if before else 0.0))
         text = lines.receiving(span, before, one)
         if not lines.moved_since(before, one) and one["silent_seconds"] >= self.interval:
-            # Told once, until it goes on.
+            # Printed once, until the stream goes on.
             since = max(one["seconds"] - one["silent_seconds"], 0.0)
             text = f"{one['id']:4d}  {since:6.1f} s  nothing is heard from the other end since then"
             text = "" if one["id"] in self.silent else text

@@ -1,4 +1,4 @@
-"""How a measurement is told: lines for people, a JSON object a line, or one JSON document."""
+"""How a measurement is printed: lines for people, a JSON object a line, or one JSON document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Probes without privileges: small packets that hosts beyond the line send back.
 
-Three ways: ICMP echo where the kernel lets everybody (`icmp`), the handshake of TCP (`tcp`), and a
-question over UDP (`udp`).
+Three ways: ICMP echo where the kernel allows it to all users (`icmp`), the handshake of TCP
+(`tcp`), and a question over UDP (`udp`).
 """
 
 from flashcrowd.autolimit.probes.prober import Prober, Reflector

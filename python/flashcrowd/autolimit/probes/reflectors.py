@@ -1,4 +1,4 @@
-"""Who answers probes: public resolvers, which are near to everybody and meant to be asked."""
+"""Hosts that answer probes: public resolvers, which are near to all users and meant to be asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse(text: str) -> Reflector:
     """From `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; a name is looked up once.
 
     Raises:
-        Refused: it is none of these, or nobody knows the host.
+        Refused: it is none of these, or the host is unknown.
     """
     host, port = text, ""
     if text.startswith("["):

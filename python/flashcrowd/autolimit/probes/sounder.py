@@ -109,7 +109,7 @@ class Sounder:
         if once:
             self._unwatch(which)
         for number in self._prober.receive(which):
-            # An answer that nobody asked for, or that comes twice, is nobody's.
+            # Unexpected and duplicate answers are ignored.
             if (probe := self._under_way.pop(number, None)) is not None:
                 self._heard_at = now
                 self._told.clear()
@@ -129,7 +129,7 @@ class Sounder:
             self._switch(now)
 
     def forget(self) -> None:
-        """Another path, or time went by unseen: what is under way is nobody's."""
+        """After a path change or a suspend: forget all outstanding probes."""
         for number in self._under_way:
             if (opened := self._prober.forget(number)) is not None:
                 self._unwatch(opened)

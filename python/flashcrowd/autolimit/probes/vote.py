@@ -15,10 +15,11 @@ MEMORY = 20
 DEAD = 5
 """Lost in a row while others answer: no rate limit for one probe in 1.6 s looks like that."""
 LIE_NS = 25_000_000
-"""Mean delays over the own base may differ by so much: two full packets at 1 Mbit/s..."""
+"""Tolerance of a mean delay over its own base: 25 ms, two full packets at 1 Mbit/s, or ..."""
 ERRORS = 6.0
-"""... or by half of the common one, or by so many of its standard errors, if one of these is more:
-clients send in bursts, under which a probe meets a long queue or none."""
+"""... half the common delay, or 6 standard errors, whichever is largest. Clients send in bursts: a
+probe meets a long queue or none.
+"""
 BACK_NS = 600 * 10**9
 """A dropped one is a spare again after so long."""
 
@@ -87,7 +88,7 @@ class Vote:
         record = self._records[number]
         others = [self._records[other] for other in self._at_work if other != number]
         answering = [other for other in others if other.heard and other.heard[-1] is not None]
-        # Silence of all is an outage, and nobody's fault.
+        # If all are silent, the line has an outage: no reflector is blamed.
         if len(answering) * 2 <= len(others):
             return ""
         if record.lost_in_a_row() >= DEAD:

@@ -15,10 +15,10 @@ from flashcrowd.drawing.style import DASHES, FAINT, INK, PALETTE, QUIET
 from flashcrowd.report import axis_words, source
 from flashcrowd.report.points import Point, Points
 
-#: So many connections are drawn: one for each point, or the busiest of a single one.
+#: Connections that are drawn: one for each point, or the busiest of a single one.
 _MOST = 4
 
-#: A line of more rows is thinned to the least and the greatest value in so many stretches of time.
+#: A line of more rows is thinned to the minimum and maximum of this number of intervals.
 _STRETCHES = 400
 
 #: Labels of lines are at least so far apart, as a share of the panel's height.
