@@ -102,7 +102,7 @@ impl Session<'_> {
     /// Opens a connection.
     fn connect(&mut self, conn: ConnId, remote: PeerId) {
         let Some(at) = self.directory.address(remote) else {
-            // It came by itself, and nobody said where it listens.
+            // It connected by itself, and no neighbour named its port.
             return self.peer.on_closed(self.now, conn);
         };
         if self.directory.is_banned(IpAddr::V4(*at.ip())) {
@@ -153,7 +153,7 @@ impl Session<'_> {
             self.peer.on_closed(self.now, conn);
         }
     }
-    /// A connection is over, as somebody does not keep to the protocol.
+    /// A connection is over: its peer violates the protocol.
     pub(crate) fn violation(&mut self, conn: ConnId, why: String) {
         if let Some(link) = self.links.get(conn.0 as usize).and_then(Option::as_ref) {
             self.note(Happened::Violation { remote: link.remote.to_string(), why });

@@ -1,4 +1,4 @@
-//! A client before it is in its swarm: it listens, looks at what is on the disk, and waits until it is told to join.
+//! A client before it is in its swarm: it listens, checks what is on the disk, and waits for `join`.
 
 use crate::announcing::Announcing;
 use crate::clock;
@@ -18,7 +18,7 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::Arc;
 
-/// Handshakes of connections that nobody has accepted yet.
+/// Handshakes of connections that are not accepted yet.
 const BACKLOG: i32 = 128;
 
 /// A client that listens.
@@ -43,7 +43,8 @@ impl Client {
     /// Listens, in the network namespace of this thread.
     ///
     /// # Errors
-    /// Nobody can listen there, or the torrent cannot be cut into the blocks of the profile.
+    /// Errs if it cannot listen there, or if the torrent cannot be cut into the blocks of the
+    /// profile.
     pub fn bind(settings: Settings) -> io::Result<Client> {
         let block_bytes = settings.profile.requests.block_bytes;
         let torrent = Arc::new(settings.metainfo.geometry(block_bytes).map_err(invalid)?);
@@ -73,7 +74,7 @@ impl Client {
         self.handle.clone()
     }
 
-    /// Works until it is told to leave.
+    /// Works until it is to leave.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -135,7 +136,7 @@ impl Client {
     fn join(&mut self, here: &Bitfield, upload: UploadLimit) -> io::Result<Ending> {
         let now = clock::now();
         let mut profile = self.settings.profile.clone();
-        // The pure peer names others by its numbers, which nobody else knows.
+        // The pure peer names others by its own numbers, which other clients do not know.
         profile.peer_exchange.enabled = false;
         // A connection is a stream of bytes: nothing overtakes a block in it.
         profile.control_behind_piece = true;
@@ -167,7 +168,7 @@ fn bits(pieces: &Bitfield) -> Vec<u8> {
     bits
 }
 
-/// A name that nobody else has (BEP 20).
+/// A unique name (BEP 20).
 fn new_identity() -> io::Result<Identity> {
     let mut identity = *b"-FC0100-............";
     let mut drawn = [0; 12];

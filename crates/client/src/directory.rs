@@ -9,7 +9,7 @@ pub(crate) type Identity = [u8; 20];
 
 /// Others that are remembered at most.
 const MOST: usize = 100_000;
-/// A peer that had a part in so many bad pieces, and in no more good ones, is banned.
+/// A peer that had a part in this number of bad pieces, and in no more good ones, is banned.
 const MOST_BAD: u32 = 3;
 
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Directory {
     known: Vec<Known>,
     addresses: BTreeMap<SocketAddrV4, PeerId>,
     identities: BTreeMap<Identity, PeerId>,
-    /// By address, which nobody can choose, where a name can be anybody's.
+    /// By address, which a peer cannot choose: any peer can use any name.
     standings: BTreeMap<IpAddr, Standing>,
     banned: BTreeSet<IpAddr>,
 }
@@ -57,7 +57,7 @@ impl Directory {
         self.known.push(Known::default());
         Some(PeerId(self.known.len() as u32 - 1))
     }
-    /// Whoever listens there; nobody of those that are banned.
+    /// The peer that listens there; none if it is banned.
     pub(crate) fn listening(&mut self, at: SocketAddrV4) -> Option<PeerId> {
         if self.is_banned(IpAddr::V4(*at.ip())) {
             return None;
@@ -70,7 +70,7 @@ impl Directory {
         self.addresses.insert(at, number);
         Some(number)
     }
-    /// Whoever calls itself so, seen at an address.
+    /// The peer with this identity, seen at an address.
     pub(crate) fn called(&mut self, identity: Identity, ip: IpAddr) -> Option<PeerId> {
         let number = match self.identities.get(&identity) {
             Some(number) => *number,
@@ -85,7 +85,7 @@ impl Directory {
         }
         Some(number)
     }
-    /// Whoever has this number calls itself so.
+    /// The peer with this number has this identity.
     pub(crate) fn calls_itself(&mut self, number: PeerId, identity: Identity) {
         self.identities.insert(identity, number);
     }

@@ -34,15 +34,15 @@ pub struct Progress {
     pub wasted: u64,
     /// Whole pieces; those that were looked at while it checks.
     pub pieces: u32,
-    /// Of so many.
+    /// All pieces of the torrent.
     pub of: u32,
     /// Connections that stand.
     pub neighbours: u32,
-    /// In whom it is interested.
+    /// The neighbours that it is interested in.
     pub interested: u32,
     /// Those of them that do not choke it.
     pub unchoking: u32,
-    /// To whom it uploads.
+    /// The neighbours that it uploads to.
     pub unchoked: u32,
     /// Pieces that failed their check.
     pub bad_pieces: u32,
@@ -67,7 +67,7 @@ pub enum Happened {
         /// Whole pieces.
         pieces: u32,
     },
-    /// A piece is whole, and neighbours are told.
+    /// A piece is complete, and neighbours get a HAVE.
     Have {
         /// Which.
         piece: u32,
@@ -108,14 +108,14 @@ pub enum Happened {
         /// Why.
         why: String,
     },
-    /// What somebody sent is not the protocol, and the connection was closed.
+    /// A peer violated the protocol, and its connection was closed.
     Violation {
         /// Where it is.
         remote: String,
         /// What is wrong.
         why: String,
     },
-    /// At the end: how often the time between two sends of block bytes over one connection had so many milliseconds.
+    /// At the end: a histogram of the gaps between two sends of block bytes over one connection, in milliseconds.
     SendGaps {
         /// The count of each.
         count: BTreeMap<u32, u64>,

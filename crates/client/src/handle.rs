@@ -7,7 +7,7 @@ use flashcrowd_swarm::UploadLimit;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a client is told.
+/// An order to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Join,
@@ -87,8 +87,8 @@ impl Handle {
     pub fn limit(&self, upload: UploadLimit) {
         self.tell(Command::Limit(upload));
     }
-    /// It closes its connections, and ends when its tracker knows; at once unless it is to be `told`, and the
-    /// second time.
+    /// It closes its connections, and ends when its tracker knows. It ends at once if `told` is false, and at
+    /// the second call.
     pub fn leave(&self, told: bool) {
         self.tell(Command::Leave { told });
     }
@@ -104,7 +104,7 @@ impl Handle {
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut *lock(&self.shared.events)).into()
     }
-    /// How often the time between two sends of block bytes over one connection had so many milliseconds.
+    /// A histogram of the gaps between two sends of block bytes over one connection, in milliseconds.
     pub fn send_gaps(&self) -> BTreeMap<u32, u64> {
         self.shared.gaps()
     }

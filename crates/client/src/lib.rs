@@ -3,7 +3,7 @@
 //!
 //! A [`Client`] listens from its making on, looks at what is on the disk, and waits until its [`Handle`] says that it
 //! joins. It works in one thread, which waits for all its sockets and for the next instant of the pure peer, until it
-//! is told to leave; an announce is made by a thread of its own. How it behaves is its
+//! is to leave; an announce is made by a thread of its own. How it behaves is its
 //! [`Profile`](flashcrowd_swarm::Profile).
 //!
 //! # No remote is trusted

@@ -133,7 +133,7 @@ impl Link {
         self.out.drain(..sent);
         result
     }
-    /// The room that the pure peer is told: none while something waits here.
+    /// The room that the pure peer sees: none while something waits here.
     pub(crate) fn space(&self) -> u64 {
         if self.has_more() { 0 } else { SPACE }
     }

@@ -16,7 +16,7 @@ const MOST_NEWCOMERS: usize = 64;
 const AT_ONCE: Span = Span::from_secs(10);
 
 impl Session<'_> {
-    /// Somebody connects.
+    /// Accepts a connection.
     pub(crate) fn accept(&mut self) {
         loop {
             match self.listener.accept() {
@@ -112,7 +112,7 @@ impl Session<'_> {
         self.open(conn, handshake);
         self.decode(conn, serial)
     }
-    /// The handshake of somebody that was connected to.
+    /// The handshake of a peer that this client connected to.
     pub(crate) fn on_handshake(&mut self, conn: ConnId, handshake: &Handshake) -> io::Result<()> {
         let identity = handshake.peer_id;
         let Some(link) = self.links.get(conn.0 as usize).and_then(Option::as_ref) else {
@@ -169,7 +169,8 @@ impl Session<'_> {
             _ => old.initiated != opened && (self.greeting.identity < *theirs) == opened,
         }
     }
-    /// Tells somebody who this is, and nothing else: it knows then that it is connected already.
+    /// Sends a peer this client's handshake and nothing else: it then knows that it is connected
+    /// already.
     fn refuse(&self, mut link: Link) {
         let mut bytes = Vec::new();
         Handshake::new(self.greeting.info_hash, self.greeting.identity).encode(&mut bytes);

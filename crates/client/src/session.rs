@@ -196,7 +196,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Listens to whoever steers it, and to its tracker.
+    /// Takes orders from the handle, and answers from the tracker.
     fn hear(&mut self) -> io::Result<()> {
         while let Some(command) = self.shared.next_command() {
             match command {
@@ -244,7 +244,7 @@ impl<'c> Session<'c> {
         }
         Ok(())
     }
-    /// Whether what it announces is to be told to its tracker.
+    /// Whether its tracker gets its announces.
     pub(crate) fn tells(&self) -> bool {
         self.told
     }
@@ -267,7 +267,7 @@ impl<'c> Session<'c> {
             bad_pieces: self.bad_pieces,
         });
     }
-    /// Something happened, if that is told.
+    /// Records an event, if events are recorded.
     pub(crate) fn note(&self, what: Happened) {
         if self.settings.records {
             self.shared.note(Event { at: clock::now().seconds(), what });

@@ -25,7 +25,7 @@ pub struct Settings {
     pub seed: u64,
     /// How long a connection may take until both handshakes are there.
     pub patience: Span,
-    /// Whether unchokes and the like are told.
+    /// Whether unchokes and the like are recorded.
     pub records: bool,
 }
 

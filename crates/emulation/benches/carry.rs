@@ -42,7 +42,7 @@ mod carry {
     use std::time::Duration;
 
     const PORT: u16 = 10_000;
-    /// The receiving application waits until so many bytes are there.
+    /// The receiving application waits for this number of bytes.
     const LOW_WATER: i32 = 64 << 10;
 
     pub(crate) fn main() -> io::Result<()> {

@@ -159,7 +159,7 @@ impl Parcel {
         self.packets
     }
 
-    /// Whether a packet of so many bytes has room. An empty one has for any.
+    /// Whether a packet of `bytes` bytes has room. An empty one has for any.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.packets == 0 || self.bytes.len() + RECORD + bytes <= FULL
     }

@@ -11,7 +11,7 @@ pub struct Division {
     links: Vec<u32>,
 }
 
-/// Why a plan cannot be divided among so many nodes.
+/// Why a plan cannot be divided among this number of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the network cannot be divided among {nodes} nodes, which takes {} ms of delay wherever it is \

@@ -3,7 +3,7 @@ use std::mem;
 
 use flashcrowd_base::Span;
 
-/// A power of two is so many bins, as a number of bits.
+/// A power of two has 2^BITS bins.
 const BITS: u32 = 4;
 /// Lengths up to 2^40 ns, 18 minutes; longer ones share the last bin.
 const BINS: usize = (40 - BITS as usize + 1) << BITS;
@@ -61,7 +61,7 @@ impl Lateness {
         self.max
     }
 
-    /// What so many of a thousand did not exceed, or at most a 16th more.
+    /// The `of_thousand`/1000 quantile, at most 1/16 too high.
     pub(crate) fn quantile(&self, of_thousand: u64) -> Span {
         let mut sum = 0;
         for (bin, count) in self.bins.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Lateness {
 /// A hundredth of fewer packets is less than one of them.
 const LEAST: u64 = 100;
 
-/// The lateness of a second and of so many seconds before it that it is that of [`LEAST`] packets.
+/// The lateness of a second and of as many seconds before it as make it that of [`LEAST`] packets.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     seconds: VecDeque<Lateness>,

@@ -210,7 +210,7 @@ impl Network {
         }
     }
 
-    /// Sends the packet of so many bytes that was written to the [`buffer`](Network::buffer), from one
+    /// Sends the packet of `bytes` bytes that was written to the [`buffer`](Network::buffer), from one
     /// host to another, at `now`, for which the network has [run](Network::run).
     pub fn send(&mut self, now: Time, from: u32, to: u32, bytes: usize) {
         self.send_offloaded(now, from, to, bytes, Offload::NOTHING);
@@ -279,7 +279,7 @@ impl Network {
         self.settle(packet, advance);
     }
 
-    /// The packet of so many bytes that was written to the [`buffer`](Network::buffer).
+    /// The packet of `bytes` bytes that was written to the [`buffer`](Network::buffer).
     fn written(&mut self, from: u32, to: u32, bytes: usize) -> Passing {
         let mut packet = self.pool.take();
         (packet.source, packet.target) = (from, to);
@@ -296,7 +296,7 @@ impl Network {
         packet
     }
 
-    /// Takes a packet over that came from another node, of so many bytes, which were written to the
+    /// Takes over a packet of `bytes` bytes from another node, which was written to the
     /// [`buffer`](Network::buffer), at `now`, for which the network has [run](Network::run). One that
     /// should have been looked at before is looked at now, and stays marked as late by that. Whether
     /// there is such a place in the plan.

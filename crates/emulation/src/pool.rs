@@ -17,7 +17,7 @@ pub(crate) struct Passing {
     /// The host that it is for.
     pub(crate) target: u32,
     pub(crate) bytes: u32,
-    /// What is left to do about it for whoever receives it.
+    /// The offloads that are left to its receiver.
     pub(crate) offload: Offload,
     /// How many frames it is: more than one if it is a super-segment that stays whole.
     pub(crate) frames: u32,
@@ -115,7 +115,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of packets of at most so many bytes.
+    /// A pool of packets of at most `max_bytes` bytes.
     pub(crate) fn new(max_bytes: usize) -> Pool {
         let stride = max_bytes.next_multiple_of(64);
         let (chunks, packets, free) = (Vec::new(), Vec::new(), Vec::new());

@@ -91,7 +91,7 @@ fn run(shares: &mut [Network], now: Time, arrived: &mut Vec<(u32, u64, Vec<u8>)>
     }
 }
 
-/// Datagrams of so many hosts, at instants that are all different, in bursts.
+/// Datagrams of `hosts` hosts, at instants that are all different, in bursts.
 fn datagrams(hosts: u32, count: usize) -> impl Strategy<Value = Vec<Sent>> {
     let one = (0..hosts, 1..hosts, 40usize..1500, 0u64..700_000, 0u16..3, any::<bool>());
     prop::collection::vec(one, count).prop_map(move |drawn| {

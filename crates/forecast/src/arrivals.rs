@@ -8,7 +8,7 @@ pub(crate) fn shuffled(place: usize, count: usize) -> f64 {
     if count > 1 { part.clamp(1e-9, 1.0 - 1e-9) } else { 0.5 }
 }
 
-/// When the peer at this place of so many is expected, in seconds.
+/// When the peer at `place` of `count` is expected, in seconds.
 pub(crate) fn expected_s(arrivals: &Arrivals, place: usize, count: usize) -> f64 {
     match arrivals {
         Arrivals::FlashCrowd { start_ns, spread_ns } => {
@@ -26,7 +26,7 @@ pub(crate) fn expected_s(arrivals: &Arrivals, place: usize, count: usize) -> f64
     }
 }
 
-/// When the first and the last of so many are expected, in seconds.
+/// When the first and the last of `count` peers are expected, in seconds.
 pub(crate) fn ends_s(arrivals: &Arrivals, count: usize) -> (f64, f64) {
     match arrivals {
         Arrivals::FlashCrowd { start_ns, spread_ns } => {

@@ -72,11 +72,11 @@ pub(crate) struct Course {
     pub(crate) opened: f64,
     /// Time of uploads that were under way.
     pub(crate) uploading_s: f64,
-    /// Whole pieces that were told to neighbours: each counts as often as there were neighbours.
+    /// HAVEs of whole pieces: each counts as often as there were neighbours.
     pub(crate) told: f64,
 }
 
-/// A download is followed in so many steps at least.
+/// A download is followed in at least this number of steps.
 const STEPS: f64 = 12.0;
 /// So much of a download is under way: clients ask for what arrives in 3 s.
 const UNDER_WAY_S: f64 = 3.0;
@@ -85,8 +85,8 @@ const MAX_STEPS: usize = 2000;
 /// The share of their uplinks that leechers send with while they have what others lack. Not derived: chosen so that
 /// the ends of the swarms in `studies/` are met (the table of `make needs`).
 const EFFICIENCY: f64 = 0.7;
-/// The share of what seeds send that nobody has yet, while they have the only whole copies; the rest goes to others who
-/// lack it. Chosen in the same way.
+/// The share of what seeds send that no leecher has yet, while they have the only whole copies; the rest goes to others
+/// who lack it. Chosen in the same way.
 const NEW: f64 = 0.6;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -215,8 +215,8 @@ impl Crowd {
         EFFICIENCY * (state.bytes / ready.min(self.size_bytes / 2.0)).min(1.0)
     }
 
-    /// How fast each leecher receives. What uplinks bring is shared equally, but for those whose downlink takes less;
-    /// nobody has more than what has left the seeds. Returns how fast that grows.
+    /// How fast each leecher receives. Uplinks are shared equally, except by leechers whose downlink takes less; none
+    /// has more than has left the seeds. Returns how fast that grows.
     fn rate(&self, injected: f64, now_s: f64, states: &mut [State]) -> f64 {
         let (mut seeds_bps, mut leechers_bps, mut copies) = (0.0, 0.0, 0.0);
         let mut slots: f64 = 1.0;

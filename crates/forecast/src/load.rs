@@ -27,7 +27,7 @@ macro_rules! kinds {
                 $(self.$kind += other.$kind;)+
             }
 
-            /// So many of the same.
+            /// `count` of the same.
             pub(crate) fn times(self, count: f64) -> Load {
                 Load { $($kind: self.$kind * count,)+ }
             }

@@ -18,7 +18,7 @@ pub(crate) struct Rules {
     pub(crate) back: Path,
     /// Neighbours of each at most.
     pub(crate) degree: f64,
-    /// Whether clients limit their uploads, by writes of so many bytes or at ticks.
+    /// Whether clients limit their uploads, by writes of a fixed size or at ticks.
     limited: bool,
     tick_s: Option<f64>,
     /// Whether the limiter shares a quota among neighbours.

@@ -211,7 +211,7 @@ fn way_bps(swarm: &Swarm, host: u32, outlook: &Outlook<'_>) -> f64 {
     ways.reduce(f64::max).unwrap_or(ENDLESS_BPS)
 }
 
-/// So many peers stand for all of a swarm, and so many for a population at least.
+/// Peers that stand for all of a swarm, and the least number that stand for a population.
 const MEMBERS: f64 = 48.0;
 const FEW: usize = 4;
 /// Of each peer and piece: its state, how many neighbours have it, its place in the picker's order.

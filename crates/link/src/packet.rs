@@ -4,8 +4,8 @@
 pub trait Packet {
     /// Size of the IP packet.
     fn bytes(&self) -> u32;
-    /// Names the packet in what the link says of it later. 0 is no name: fit for a packet whose
-    /// moves nobody asks for, but not for one that a discipline may have to hand back.
+    /// Names the packet in the link's reports. 0 is no name: fit for a packet whose moves do not
+    /// matter, but not for one that a discipline may have to hand back.
     fn tag(&self) -> u32;
     /// The flow that it belongs to.
     fn flow(&self) -> Flow {

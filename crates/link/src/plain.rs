@@ -41,7 +41,8 @@ impl Plain {
         bytes.saturating_add(self.overhead_bytes)
     }
 
-    /// [`Rate::transmission`] of so many bytes: the quotient by the inverse is at most two too small.
+    /// [`Rate::transmission`] of `wire_bytes` bytes: the quotient by the inverse is at most two too
+    /// small.
     #[inline(always)]
     pub(crate) fn transmission(&self, wire_bytes: u32) -> Span {
         let bps = self.rate.bps();

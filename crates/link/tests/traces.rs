@@ -93,8 +93,8 @@ fn a_long_train_takes_many_rounds() {
     assert_eq!(line.offer(0, 50_000), 800_000_000.0 - 1.0);
 }
 
-/// Mahimahi's rule: each line carries one packet of full size, those that find nobody are lost, the last
-/// instant is the first of the next round.
+/// Mahimahi's rule: each line carries one packet of full size, opportunities with an empty queue are
+/// lost, the last instant is the first of the next round.
 #[test]
 fn an_opportunity_carries_a_packet() {
     let mut line = Line::new(following(opportunities(&[5, 5, 10, 20])));
@@ -109,7 +109,7 @@ fn an_opportunity_carries_a_packet() {
 fn small_packets_share_an_opportunity() {
     let mut line = Line::new(following(opportunities(&[5, 10, 20])));
     assert_eq!([0, 0, 4, 4].map(|now| line.offer(now, 500)), [5.0, 5.0, 5.0, 10.0]);
-    // The rest of it is lost when nobody waits: at 11 ms nobody has waited since 10.
+    // The rest of it is lost with an empty queue: at 11 ms the queue has been empty since 10.
     assert_eq!(line.offer(11, 500), 20.0);
     assert_eq!(line.link.counters().waited, ms(5 + 5 + 1 + 6 + 9));
 }
@@ -151,7 +151,7 @@ fn the_delay_of_the_queue_is_that_of_the_trace() {
     line.offer(0, 1500);
     assert_eq!(line.link.queueing_delay(&line.like, at(6)), ms(25));
     let mut line = Line::new(following(opportunities(&[10, 20])));
-    // Also of one that finds nobody: it waits for the next opportunity.
+    // Also of one that finds an empty queue: it waits for the next opportunity.
     assert_eq!(line.link.queueing_delay(&line.like, at(3)), ms(7));
     line.offer(4, 1500);
     assert_eq!(line.link.queueing_delay(&line.like, at(4)), ms(16));
@@ -474,8 +474,8 @@ proptest! {
         }
     }
 
-    /// Each departure is the least instant by which the opportunities are enough: those that came while
-    /// nobody waited are lost, and nothing else is. No interval carries more than they offer.
+    /// Each departure is the least instant by which the opportunities are enough: those with an empty
+    /// queue are lost, and no others. No interval carries more than they offer.
     #[test]
     fn departures_on_opportunities_are_those_of_the_count(instants in instants(), packets in offered()) {
         let trace = opportunities(&instants);

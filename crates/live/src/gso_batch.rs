@@ -6,12 +6,12 @@ const MAX_BYTES: usize = 65_507;
 /// Batches in the queue at most: the one that the socket refused, and the next one.
 const MAX_WAITING: usize = 2;
 
-/// What the system is told about datagrams of this size.
+/// How the system sends datagrams of this size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizing {
     /// Datagrams of the size have arrived before.
     Ordinary,
-    /// It measures the path MTU: nobody may fragment it.
+    /// It measures the path MTU: no router may fragment it.
     Probe,
     /// The path once took the size and does no more: it may arrive in fragments.
     Oversize,

@@ -151,7 +151,7 @@ impl Mux {
         self.mark_dirty(key);
     }
 
-    /// Queues a packet of no connection. While the socket takes nothing, there are no more than so many.
+    /// Queues a packet of no connection. While the socket takes nothing, at most `MAX_REPLIES` wait.
     fn reply(&mut self, to: SocketAddr, packet: Packet) {
         if self.replies.len() < MAX_REPLIES {
             self.replies.push_back((to, packet));
@@ -244,7 +244,7 @@ impl Mux {
     fn update(&mut self, key: usize) {
         let conn = &mut self.connections[key];
         conn.send_buffer.release(conn.machine.stats().bytes_acked);
-        // Lazy timers: one that moved into the future keeps its entry, and is scheduled anew when that
+        // Lazy timers: one that moved into the future keeps its entry, and is rescheduled when that
         // entry is due. Acknowledgements move the retransmission timer with every packet.
         let due = conn.machine.next_timer().unwrap_or(Time::NEVER).min(conn.linger_until);
         if due < conn.timer {
@@ -359,8 +359,8 @@ impl Mux {
     }
 
     /// Handles ICMP "packet too big" of a router that takes IP packets of `mtu` bytes. It is of one destination,
-    /// which the system does not name here: where connections probe the paths to several hosts, none of them is
-    /// told, and the probe is missed like any other.
+    /// which the system does not name here: where connections probe the paths to several hosts, none of them
+    /// gets it, and the probe is missed like any other.
     pub(crate) fn path_is_smaller(&mut self, now: Time, mtu: u32) {
         let limit = |conn: &ConnectionState| mtu.saturating_sub(headers_bytes(conn.remote));
         let probes =

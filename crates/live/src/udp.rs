@@ -139,8 +139,8 @@ impl Udp {
             segment_size: (batch.count > 1).then_some(batch.each),
             src_ip: None,
         };
-        // An error of an earlier packet is told once, in place of whatever is called next; one that stays
-        // is of this batch.
+        // The system reports an error of an earlier packet once, at the next call of any kind; one that
+        // stays is of this batch.
         let mut last = io::Error::from(io::ErrorKind::Other);
         for _ in 0..ATTEMPTS {
             let sent = self.socket.try_io(Interest::WRITABLE, || {
@@ -252,8 +252,8 @@ fn set_ipv6(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) {
 pub(crate) enum Icmp {
     /// This host cannot be reached.
     Unreachable(IpAddr),
-    /// A router, which is not told here, takes IP packets of so many bytes; of which destination, is not told
-    /// either.
+    /// A router takes IP packets of at most this number of bytes. The system reports neither the router nor
+    /// the destination.
     TooBig(u32),
 }
 

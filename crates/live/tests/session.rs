@@ -24,7 +24,7 @@ fn server(once: bool) -> Server {
     Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, true).unwrap()
 }
 
-/// Every fiftieth port or so has a TCP socket of somebody else, and 250 servers ask for any port.
+/// About one port in fifty has a TCP socket of another program, and 250 servers ask for any port.
 #[tokio::test]
 async fn any_port_is_one_that_is_free_for_udp_and_tcp() {
     let taken: Vec<_> =
@@ -267,7 +267,7 @@ async fn callers_that_say_nothing_take_no_place() {
     }
     let sent = timeout(PATIENCE, send(&order, &SessionHandle::default())).await.unwrap().unwrap();
     assert_eq!(sent.verified, Some(true));
-    // One that says something else is told apart from one that says nothing.
+    // A wrong answer and no answer are different errors.
     let stranger = strangers.connect(remote).await.unwrap();
     let hello = b"\x13BitTorrent protocol and so on";
     tokio::io::AsyncWriteExt::write_all(&mut &stranger, hello).await.unwrap();

@@ -146,7 +146,8 @@ impl Libutp {
         unsafe { utp::utp_issue_deferred_acks(self.context.as_ptr()) };
     }
 
-    /// Time has passed. libutp looks at its timers at most every 500 ms, however often it is told.
+    /// Time has passed. libutp looks at its timers at most every 500 ms, however often this is
+    /// called.
     pub fn check_timeouts(&mut self) {
         let _inside = sys::enter();
         // SAFETY: the context lives.

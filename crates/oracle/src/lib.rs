@@ -1,5 +1,5 @@
 //! libutp (`bittorrent/libutp`, MIT), the reference implementation of uTP, with every clock, die and
-//! socket taken from it: somebody else's answer to compare ours with, in virtual time or on a wire.
+//! socket taken from it: an independent answer to compare ours with, in virtual time or on a wire.
 //!
 //! A [`Libutp`] is one host with its UDP port. It learns the time from [`Libutp::set_now`], gets
 //! datagrams by [`Libutp::receive`] and gives them out by [`Libutp::poll`]; libutp itself never sees

@@ -301,7 +301,7 @@ fn transfer(seed: u64) -> Shadow {
 }
 
 /// Losses, timeouts, pauses, steps of rate and delay, clocks up to 12 % off, windows down to 10 bytes.
-/// `FLASHCROWD_LOCKSTEP=1000` runs so many networks.
+/// `FLASHCROWD_LOCKSTEP=1000` runs 1000 networks.
 #[test]
 fn every_window_of_libutp_is_ours() {
     let networks = std::env::var("FLASHCROWD_LOCKSTEP").ok().and_then(|text| text.parse().ok());

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 /// Far more than a slow machine needs.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// A relay looks again after this, and after so many looks for nothing it is quiet.
+/// A relay looks again after this, and after a number of looks for nothing it is quiet.
 const PAUSE: Duration = Duration::from_micros(200);
 const QUIET: u32 = 50;
 const LOCALHOST: &str = "127.0.0.1:0";
@@ -34,7 +34,7 @@ struct Path {
     overtaken: usize,
 }
 
-/// A relay between whoever speaks first to its address and `target`, on a thread of its own.
+/// A relay between the first sender to its address and `target`, on a thread of its own.
 struct Relay {
     address: SocketAddr,
     over: Arc<AtomicBool>,

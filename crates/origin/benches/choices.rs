@@ -15,7 +15,7 @@ struct Server {
     /// By their numbers: when it is their turn, and what they download.
     turns: Vec<(usize, FileId)>,
     next: usize,
-    /// So many are seen to at once; the origin is told which they are.
+    /// Clients that are served together; the origin is given their list.
     batch: usize,
 }
 
@@ -46,14 +46,14 @@ fn server(name: &str, clients: usize, files: u32, blocks: u32) -> Server {
         turns[client.number()].0 = turn;
     }
     let mut server = Server { origin, clients, turns, next: 0, batch: 1 };
-    // Two blocks for each, so that everybody is somewhere.
+    // Two blocks for each, so that each is somewhere.
     let two = 2 * server.clients.len();
     server.turn(two);
     server
 }
 
 impl Server {
-    /// Hands out so many blocks; the disk answers at once.
+    /// Hands out `blocks` blocks; the disk answers at once.
     fn turn(&mut self, blocks: usize) -> u64 {
         let now = Time::START;
         let mut sum = 0;

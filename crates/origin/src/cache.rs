@@ -45,8 +45,8 @@ pub enum State {
 ///
 /// It is our own and not a library's, for three reasons. Memory is taken before a read begins, and if nothing can be
 /// evicted the read waits; caches of libraries evict when a value is inserted, and exceed their bound by what is
-/// pinned. What is worth keeping moves while nobody touches it: a region that advances, a count of clients. And files
-/// and extents are numbered, so that no key is hashed.
+/// pinned. What is worth keeping changes without an access: a region that advances, a count of clients. And files and
+/// extents are numbered, so that no key is hashed.
 #[derive(Debug)]
 pub struct Cache {
     pub(crate) slots: Slab<Slot>,
@@ -147,7 +147,7 @@ impl Cache {
         slot
     }
 
-    /// A party waits for an extent, too, that somebody has asked for.
+    /// A party waits for an extent, too, that another one has asked for.
     pub(crate) fn favour(&mut self, party: u32, slot: u32) {
         if self.slot(slot).state == State::Queued {
             self.queue.favour(party, slot);

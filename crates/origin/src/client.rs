@@ -22,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) in_order: bool,
     /// What it takes is counted.
     pub(crate) counted: bool,
-    /// For whom it asks the disk.
+    /// The party that its disk reads count for.
     pub(crate) party: u32,
     pub(crate) needs: Needs,
 }
@@ -35,7 +35,7 @@ pub(crate) enum Doing {
     Resting,
     /// It waits for the extent of this slot.
     Waiting { slot: u32 },
-    /// Its socket has been handed a block of this slot, and has so many bytes still to accept. Released: the driver
+    /// Its socket has been handed a block of this slot, and has `bytes` bytes still to accept. Released: the driver
     /// has put them aside.
     Sending { slot: u32, bytes: u32, released: bool },
 }

@@ -13,7 +13,7 @@ pub struct Counters {
     pub read: u64,
     /// Requests to the disk.
     pub reads: u64,
-    /// Of which nobody waited for them when they were asked.
+    /// Those of them for which no client waited when they were asked.
     pub ahead: u64,
     /// Extents that gave their memory to others.
     pub evictions: u64,

@@ -94,8 +94,8 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// As a ring of queues, and each place once; what is favoured comes no later for the one who favours it than if that one had
-        /// asked for it anew.
+        /// As a ring of queues, and each place once. A favoured place comes no later for the party that favours it than
+        /// if that party had asked for it now.
         #[test]
         fn it_is_a_ring_of_queues(steps in prop::collection::vec((0u8..6, 0u32..4, 0u32..12), 1..300)) {
             let mut queue = FairQueue::default();

@@ -21,8 +21,8 @@
 //! | `circus` | in the active region | what it misses there, else it leads; nearly done: whatever it misses | the next block is in it | it is outside the region, and was used longest ago |
 //! | `relevance` | with what is in memory | what it misses of that, then what is being read | it misses nothing of these: the one that most clients miss | nobody is in the midst of it, and fewest clients miss it |
 //!
-//! Whoever takes blocks in the order of the file only ([`Request::in_order`]) gets them so under every policy; what is
-//! read for them serves all others.
+//! A client that takes blocks in the order of the file only ([`Request::in_order`]) gets them so under every policy;
+//! what is read for it serves all others.
 //!
 //! # For a driver
 //!
@@ -30,29 +30,29 @@
 //! wait until [`Origin::deadline`] at the latest, at which [`Origin::elapsed`] is called. Instants do not fall.
 //!
 //! - **Files.** [`Origin::open`] for each, with its length. A file that turns out to have changed (ask when a read is
-//!   done: size, time of change, inode) is [`close`](Origin::close)d; its downloads end with [`Failure::Closed`], so that
-//!   nobody gets a mixture. Then `open` it anew.
+//!   done: size, time of change, inode) is [`close`](Origin::close)d; its downloads end with [`Failure::Closed`], so
+//!   that no client gets a mixture. Then `open` it again.
 //! - **Clients.** [`Origin::join`] with the ranges that the client asked for, in any order. A client that has not said
 //!   that it takes any order is in order. One that asked for several ranges in an order of its own is several clients, one
 //!   after the other. The first and the last block of a range are cut to the range by the driver: the machine knows whole
 //!   blocks only.
 //! - **Sockets.** [`Origin::writable`] when the socket has room for a whole block, as long as it has; nothing is chosen
 //!   for a socket that has not, so that slow and dead sockets hold nothing back. In a simulator: the room in the send
-//!   buffer is a block. Behind HTTP: when the connection asks for the next frame of the body; keep its own buffers small,
-//!   and the socket's too (`SO_SNDBUF`, `TCP_NOTSENT_LOWAT`), since what lies in them was chosen too early.
+//!   buffer is a block. Behind HTTP: when the connection asks for the next frame of the body; keep its own buffers
+//!   small, and the socket's too (`SO_SNDBUF`, `TCP_NOTSENT_LOWAT`), since what lies in them was chosen too early.
 //!   [`Origin::accepted`] when the socket has *taken* bytes, not when a library has: by a counting writer beneath it.
-//!   What leads a policy counts these bytes alone, so that a client which takes nothing leads nobody.
-//!   Whoever takes blocks quickly may be given several at a time, if they follow each other: [`Origin::lengthen`]. A driver whose
-//!   poller names many sockets at once passes them on before it sees to the first: [`Origin::expect`].
+//!   What leads a policy counts these bytes alone, so that a client which takes nothing leads no policy. A fast client
+//!   may be given several at a time, if they follow each other: [`Origin::lengthen`]. A driver whose poller names many
+//!   sockets at once passes them on before it sees to the first: [`Origin::expect`].
 //! - **Memory.** [`Output::Send`] refers to a slot until the block is accepted whole; the slot is not read into before
 //!   that. If a socket took a part and then stops, copy the rest and say [`Origin::release`]. With `sendfile` the
 //!   kernel refers to the page until the peer has acknowledged it: say `accepted` no sooner, or read into other pages
 //!   than those. The lengths of all slots together never exceed [`Settings::memory_bytes`]. Slots are counted from 0 and
 //!   used again, so that memory may be a table of buffers: there are no more than extents were in memory at once.
-//! - **Disk.** [`Output::Read`]s are at most [`Settings::reads`] at once. Answer each with [`Origin::completed`], in any
-//!   order, also after its file was closed or its client has left. The machine's queue serves each party in turn
-//!   ([`Origin::join_for`]), and each party first come, first served; it asks for an extent once, whoever wants it. [`disk`] has disks in virtual time, for simulators and for servers on
-//!   machines whose disks no longer seek.
+//! - **Disk.** [`Output::Read`]s are at most [`Settings::reads`] at once. Answer each with [`Origin::completed`], in
+//!   any order, also after its file was closed or its client has left. The machine's queue serves each party in turn
+//!   ([`Origin::join_for`]), and each party first come, first served; it asks for an extent once, for all that want it.
+//!   [`disk`] has disks in virtual time, for simulators and for servers on machines whose disks no longer seek.
 //! - **The end.** [`Output::Done`] comes when the socket has accepted the last byte, [`Output::Failed`] when there will be
 //!   no more; after both the client's number is free. A connection that ends by itself: [`Origin::leave`].
 //!

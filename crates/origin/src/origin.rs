@@ -86,7 +86,7 @@ impl Origin {
         })
     }
 
-    /// How a file of so many bytes is cut.
+    /// How a file of `length` bytes is cut.
     ///
     /// # Errors
     ///
@@ -98,7 +98,8 @@ impl Origin {
         })
     }
 
-    /// Adds a file of so many bytes. It takes memory for each of its extents until it is [closed](Origin::close).
+    /// Adds a file of `length` bytes. It takes memory for each of its extents until it is
+    /// [closed](Origin::close).
     ///
     /// # Errors
     ///
@@ -147,9 +148,9 @@ impl Origin {
         self.ask_disk(now);
     }
 
-    /// A file that became idle: nobody downloads it, and nothing of it is in memory or asked of the disk. Each time that it
-    /// becomes so it comes once. A driver whose files come and go without an end closes it; what a policy knows of such a file is
-    /// where in it the disk was.
+    /// A file that became idle: it has no downloads, and nothing of it is in memory or asked of the disk. Each time
+    /// that it becomes so it comes once. A driver whose files come and go without an end closes it; what a policy knows
+    /// of such a file is where in it the disk was.
     pub fn next_idle(&mut self) -> Option<FileId> {
         while let Some(place) = self.idle.pop() {
             let file = &mut self.world.files[place as usize];
@@ -298,7 +299,7 @@ impl Origin {
         Some(length)
     }
 
-    /// The client's socket has accepted so many bytes more of what it was handed.
+    /// The client's socket has accepted `bytes` bytes more of what it was handed.
     pub fn accepted(&mut self, now: Time, client: ClientId, bytes: u32) {
         let Some(place) = self.place(client) else { return };
         let entry = &mut self.world.clients[place as usize];

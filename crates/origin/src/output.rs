@@ -19,7 +19,7 @@ pub enum Output {
     },
     /// Hand `length` bytes from `offset` of the file on, which lie in `slot` from `begin` on, to the client's socket.
     Send {
-        /// To whom.
+        /// The receiver.
         client: ClientId,
         /// Of which file.
         file: FileId,

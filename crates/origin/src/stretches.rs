@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Numbers per file, as stretches that do not touch: so those of a file are told without a look at each of them.
+/// Numbers per file, as stretches that do not touch: those of a file are listed without a look at each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Stretches {
     /// By file and first number: the number behind the last one.

@@ -11,7 +11,7 @@ pub struct World {
     pub(crate) cache: Cache,
     /// Of slots: the lists of what was asked of the disk for each file.
     pub(crate) asked: Links,
-    /// Files that somebody downloads.
+    /// Files that have downloads.
     pub(crate) active: u32,
     /// Bytes that are to be left for reads under way.
     pub(crate) slack: u64,
@@ -22,7 +22,7 @@ pub struct World {
 pub struct File {
     /// How it is cut.
     pub layout: Layout,
-    /// The slot of each extent and 1, or 0: so memory that nobody has written to is no memory of the machine's.
+    /// The slot of each extent and 1, or 0: so memory that was never written takes no memory of the machine.
     pub(crate) slots: Box<[u32]>,
     /// Extents in memory, in the queue for the disk or being read.
     pub(crate) there: u32,
@@ -32,7 +32,7 @@ pub struct File {
     pub position: Option<u32>,
     /// Number of its clients.
     pub clients: u32,
-    /// Nobody may join any more.
+    /// No client may join any more.
     pub(crate) closed: bool,
     /// Nothing is kept of it, and its number is free.
     pub(crate) gone: bool,
@@ -58,7 +58,7 @@ impl File {
         }
     }
 
-    /// Nobody downloads it, and nothing of it is in memory or asked of the disk.
+    /// It has no downloads, and nothing of it is in memory or asked of the disk.
     pub(crate) fn is_idle(&self) -> bool {
         self.clients == 0 && self.there == 0
     }
@@ -126,7 +126,7 @@ impl World {
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
-    /// Number of files that somebody downloads.
+    /// Number of files that have downloads.
     pub fn active_files(&self) -> u32 {
         self.active
     }

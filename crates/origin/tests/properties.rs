@@ -1,5 +1,6 @@
-//! Whatever clients, sockets, disk and files do, and under every policy: who stays gets each byte that it asked for once,
-//! out of memory that holds it; memory and queues keep their bounds; nobody waits longer than the queue before it.
+//! Whatever clients, sockets, disk and files do, and under every policy: a client that stays gets each byte that it
+//! asked for once, out of memory that holds it; memory and queues keep their bounds; no client waits longer than the
+//! queue before it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use flashcrowd_base::{Rate, Span, Time};
@@ -89,7 +90,7 @@ enum Step {
     Accept(usize, u32),
     Release(usize),
     Complete(usize, bool),
-    /// A file goes, and another one of so many bytes may come.
+    /// A file goes, and another one of this length may come.
     Close(usize, Option<u64>),
     Pass(u64),
 }
@@ -128,12 +129,12 @@ struct Member {
     block: Option<(u32, u32, bool)>,
     /// Where in the file that ends.
     end: u64,
-    /// It waits for the disk, and the read with its block is one of so many first ones.
+    /// It waits for the disk, and the read with its block is one of this number of first ones.
     waits: Option<usize>,
     seen: Time,
 }
 
-/// A driver that checks what it is told.
+/// A driver that checks its inputs.
 struct Driver {
     origin: Origin,
     /// Files that were opened, some of them closed, and their lengths.
@@ -147,7 +148,7 @@ struct Driver {
     /// What is in each slot: file, offset, length, and whether the disk has brought it.
     slots: BTreeMap<u32, (FileId, u64, u32, bool)>,
     ended: Vec<(ClientId, Failure)>,
-    /// Among whom the clients are divided.
+    /// The number of parties that share the clients.
     parties: u32,
     joined: u32,
 }
@@ -457,7 +458,7 @@ proptest! {
         for step in &steps {
             driver.step(step);
         }
-        // From now on everything works: everybody who is left gets everything.
+        // From now on everything works: each client that is left gets everything.
         let blocks: usize = driver.members.values().map(|member| member.wanted.len() + 1).sum();
         for _ in 0..4 * blocks + 8 {
             for client in driver.members.keys().copied().collect::<Vec<_>>() {

@@ -55,7 +55,7 @@ pub struct Link {
     /// In place of a rate, index of the trace that says what it carries over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<u32>,
-    /// If given, the delay is drawn anew for each run, in place of that of `conditions`, and stays
+    /// If given, each run draws its delay from this, in place of that of `conditions`, and keeps it
     /// when those change.
     pub delay: Option<DrawnDelay>,
 }

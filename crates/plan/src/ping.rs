@@ -27,7 +27,7 @@ pub struct Ping {
 impl Ping {
     /// It goes by datagrams: no log of connections is about it.
     pub(crate) const OPENS_CONNECTIONS: bool = false;
-    /// Whoever answers does so by itself: the ends may be on two machines.
+    /// The answering end answers by itself: the ends may be on two machines.
     pub(crate) const ONE_PROCESS: bool = false;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {

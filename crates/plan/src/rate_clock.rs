@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct RateStep {
     /// From here on.
     pub at_ns: Span,
-    /// So many peers come in a second, on average.
+    /// Peers that come in a second, on average.
     pub per_s: f64,
 }
 

@@ -43,11 +43,11 @@ pub struct ClientInterface {
 
 /// A client is asked, and looks at its own meters, no more often than this.
 const MIN_PERIOD: Span = Span::from_millis(10);
-/// Nobody looks that far back.
+/// No controller looks that far back.
 const LONGEST_WINDOW: Span = Span::from_secs(600);
 
 impl ControlledUpload {
-    /// Refuses what cannot control clients on these hosts, of so many, that begin with this limit.
+    /// Refuses what cannot control clients on these hosts, of `hosts`, that begin with this limit.
     pub(crate) fn check(
         &self,
         clients: &[u32],

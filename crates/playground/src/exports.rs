@@ -19,7 +19,7 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// Room for a plan of so many bytes. Its address.
+/// Room for a plan of `bytes` bytes. Its address.
 #[unsafe(no_mangle)]
 extern "C" fn reserve(bytes: usize) -> *mut u8 {
     STATE.with_borrow_mut(|state| {
@@ -43,7 +43,7 @@ extern "C" fn start(seed: u64) -> u32 {
     })
 }
 
-/// Goes on for so many simulated seconds. Answers the slice, see [`Session::advance`].
+/// Goes on for `seconds` simulated seconds. Answers the slice, see [`Session::advance`].
 #[unsafe(no_mangle)]
 extern "C" fn advance(seconds: f64) -> u32 {
     STATE.with_borrow_mut(|state| {

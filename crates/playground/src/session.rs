@@ -59,8 +59,8 @@ impl Session {
         Ok(Session { run, handle, ended: false, settled: BTreeMap::new() })
     }
 
-    /// Goes on for so many simulated seconds, or to the end. The slice as JSON: `now_s`, `progress` (0 to 1),
-    /// `ended`, and `tables`, of which each has the columns from the row `from` on.
+    /// Goes on for `seconds` simulated seconds, or to the end. The slice as JSON: `now_s`, `progress` (0 to
+    /// 1), `ended`, and `tables`, of which each has the columns from the row `from` on.
     ///
     /// # Errors
     /// Why the run cannot go on.

@@ -38,7 +38,7 @@ fn read(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).expect("an answer is a JSON object")
 }
 
-/// Advances to the end in steps of so many seconds; the live tables as the slices say, and all tables.
+/// Advances to the end in steps of `seconds`; the live tables as the slices say, and all tables.
 fn in_steps(
     plan: &Plan,
     seconds: f64,

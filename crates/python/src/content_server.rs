@@ -55,7 +55,7 @@ pub(crate) struct ContentServer {
     metrics: Option<SocketAddr>,
     reading: Reading,
     read_by: ReadBy,
-    /// What is wrong, when what is read anew has been read.
+    /// What is wrong, when the reload is done.
     reload: Mutex<Option<Receiver<Vec<String>>>>,
 }
 
@@ -127,8 +127,8 @@ impl ContentServer {
         json(&py.detach(|| self.watch.snapshot()))
     }
 
-    /// Begin to read the certificate and its key again, and to open the access log anew; see `reloaded`. Whether it has begun: not
-    /// while the last time still waits for a disk.
+    /// Begin to read the certificate and its key again, and to reopen the access log; see `reloaded`. Whether it has
+    /// begun: not while the last time still waits for a disk.
     fn reload(&self) -> PyResult<bool> {
         let mut under_way = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         if under_way.is_some() {
@@ -142,8 +142,8 @@ impl ContentServer {
         Ok(true)
     }
 
-    /// What went wrong, in words, once what `reload` has begun is done; None before, and when it was told. What could not be read or
-    /// opened stays as it was.
+    /// What went wrong, in words, once what `reload` has begun is done; None before, and at later calls. What could not
+    /// be read or opened stays as it was.
     fn reloaded(&self) -> Option<Vec<String>> {
         let mut under_way = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         match under_way.as_ref()?.try_recv() {

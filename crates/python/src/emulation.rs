@@ -119,9 +119,10 @@ impl Lab {
         Ok(self.lab().join(Company { socket, run, nodes })?)
     }
 
-    /// Compare clocks with the first node for so many seconds, in which all nodes have to do so. Gives what
-    /// to add to this machine's monotonic clock for the first node's, by how much that may be wrong, and
-    /// the least round trip, in nanoseconds; None at the first, or if it did not answer. Raises `OSError`.
+    /// Compare clocks with the first node for `over` seconds; all nodes call it at the same time. Gives
+    /// what to add to this machine's monotonic clock for the first node's, by how much that may be wrong,
+    /// and the least round trip, in nanoseconds; None at the first, or if it did not answer. Raises
+    /// `OSError`.
     fn tune(&self, py: Python<'_>, over: f64) -> PyResult<Option<(i64, u64, u64)>> {
         let found = py.detach(|| self.lab().tune(Span::from_seconds(over)))?;
         Ok(found.map(|it| (it.offset_ns, it.uncertainty_ns, it.round_trip_ns)))
@@ -144,7 +145,7 @@ impl Lab {
         Ok(self.lab().start(Span::from_seconds(lead))?)
     }
 
-    /// Whether the network has ended, by itself or as it was told.
+    /// Whether the network has ended, by itself or after `stop`.
     fn has_ended(&self) -> bool {
         self.lab().has_ended()
     }
@@ -202,9 +203,9 @@ fn divided(plan: &flashcrowd_plan::Plan, division: &str) -> PyResult<Division> {
     }
 }
 
-/// Divide a plan among nodes, with at least so many seconds of delay before packets wherever they
-/// go from one to another. Gives the division (JSON: the node of each of `hosts` and `links`), and the
-/// least such delay in seconds. Raises `PlanError` where that cannot be.
+/// Divide a plan among nodes: a packet from one node to another has at least `min` seconds of delay.
+/// Gives the division (JSON: the node of each of `hosts` and `links`), and the shortest such delay in
+/// seconds. Raises `PlanError` where that cannot be.
 #[pyfunction]
 pub(crate) fn divide(plan: &Plan, nodes: u32, min: f64) -> PyResult<(String, f64)> {
     let plan = plan.data();

@@ -17,14 +17,15 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// wait for, since this one takes no lock, and needs neither the interpreter nor a disk.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct LastResort {
-    /// Where signals are told.
+    /// The socket that signals are written to.
     numbers: Mutex<Option<UnixStream>>,
     heard: Arc<AtomicUsize>,
 }
 
 #[pymethods]
 impl LastResort {
-    /// For so many seconds after the first signal, and after each other one; `said` is said then on standard error.
+    /// Exit `after_first` seconds after the first signal, and `after_second` seconds after each later one; `said`
+    /// is printed to stderr then.
     #[new]
     fn new(after_first: f64, after_second: f64, said: String) -> PyResult<LastResort> {
         let (ours, theirs) = UnixStream::pair()?;

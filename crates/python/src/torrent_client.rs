@@ -127,7 +127,8 @@ impl TorrentClient {
         self.handle.limit(limit(bps));
     }
 
-    /// Leave the swarm, and end when the tracker knows; at once unless it is to be `told`, and the second time.
+    /// Leave the swarm, and end when the tracker knows. It ends at once if `told` is false, and at the second
+    /// call.
     #[pyo3(signature = (*, told = true))]
     fn leave(&self, told: bool) {
         self.handle.leave(told);
@@ -148,7 +149,8 @@ impl TorrentClient {
         json(&self.handle.take_events())
     }
 
-    /// How often the time between two sends of block bytes over one connection had so many milliseconds.
+    /// A histogram of the gaps between two sends of block bytes over one connection: milliseconds,
+    /// count.
     fn send_gaps(&self) -> Vec<(u32, u64)> {
         self.handle.send_gaps().into_iter().collect()
     }

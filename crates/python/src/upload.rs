@@ -19,8 +19,8 @@ pub(crate) struct UploadController(Mutex<Box<dyn Controller>>);
 
 #[pymethods]
 impl UploadController {
-    /// The controller `kind` at `now_ns` with so many `reflectors`, for a client that has `limit_bps`. `settings` is a JSON object of
-    /// what differs from the defaults. Raises `ValueError`.
+    /// The controller `kind` at `now_ns` with `reflectors` reflectors, for a client that has `limit_bps`. `settings` is
+    /// a JSON object of what differs from the defaults. Raises `ValueError`.
     #[new]
     #[pyo3(signature = (kind, now_ns, reflectors, limit_bps = None, settings = None))]
     fn new(

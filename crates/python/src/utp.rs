@@ -51,8 +51,8 @@ pub(crate) struct UtpTransfer {
 
 #[pymethods]
 impl UtpTransfer {
-    /// Begins at once: `to_server` streams that send and `to_client` streams that the server sends, each
-    /// with so many `bytes` or for so many `seconds` (one of the two), and at most `rate` bits per
+    /// Begins at once: the client sends on `to_server` streams and the server on `to_client` streams,
+    /// each stream `bytes` bytes, or for `seconds` seconds (one of the two), at most `rate` bits per
     /// second; over uTP with `config` (JSON), or over the kernel's TCP with its congestion control
     /// `congestion`. Raises `PlanError` or `ValueError`.
     #[new]
@@ -182,8 +182,8 @@ impl UtpServer {
         json(&self.watch.take_finished())
     }
 
-    /// Who was turned away since this was last called: `count`, and of the last one `peer` and `why`
-    /// (JSON); None if nobody was.
+    /// Clients refused since the last call: `count`, and of the last one `peer` and `why` (JSON);
+    /// None if there are none.
     fn take_refusals(&self) -> PyResult<Option<String>> {
         self.watch.take_refusals().map(|refusals| json(&refusals)).transpose()
     }
@@ -264,7 +264,7 @@ impl UtpFlow {
         Ok(())
     }
 
-    /// Connect both, and send so many bytes, or until it is stopped; at most `rate` bits per second are
+    /// Connect both, and send `bytes` bytes, or until it is stopped; at most `rate` bits per second are
     /// produced. Raises `ValueError`.
     #[pyo3(signature = (*, bytes = None, rate = None, seed = 0))]
     fn start(&self, bytes: Option<u64>, rate: Option<u64>, seed: u64) -> PyResult<()> {

@@ -36,7 +36,7 @@ pub(crate) struct AccessLog {
     account: Arc<Account>,
     /// Hears nothing, and ends when the writer's thread does.
     ended: Mutex<Receiver<()>>,
-    /// Nobody waits for the writer any more.
+    /// No task waits for the writer any more.
     is_left: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ struct Account {
     waiting_bytes: AtomicUsize,
     waiting_lines: AtomicU64,
     lost: AtomicU64,
-    /// A file that was opened anew waits for the lines before it.
+    /// A reopened file waits for the lines before it.
     is_moving: AtomicBool,
 }
 
@@ -82,7 +82,7 @@ enum Next {
 
 type Sink = Box<dyn Write + Send>;
 
-/// Opening waits for nobody at the other end of a pipe; writing does.
+/// Opening does not wait for the reader of a pipe; writing does.
 fn sink(path: &Path) -> io::Result<Sink> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdout()));
@@ -179,7 +179,7 @@ impl AccessLog {
         self.account.waiting_bytes.load(Relaxed)
     }
 
-    /// Waits until all lines are written, at most until somebody has enough of it, or for some seconds. Lines that wait then are lost.
+    /// Waits until all lines are written, at most until `enough`, or for some seconds. Lines that wait then are lost.
     pub(crate) async fn finish(&self, enough: impl Future<Output = ()>) {
         let (told, written) = oneshot::channel();
         let _ = self.lines.send(Next::Flush(told));
@@ -292,8 +292,8 @@ fn lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// A text of a client as it stands in quotes, with nothing in it that could end the quotes, begin a line or control a terminal: other
-/// bytes as `\xff`, as Apache and nginx have them. At most so many bytes; one that was cut ends in `...`.
+/// A text of a client, escaped for quotes: nothing in it can end the quotes, begin a line or control a terminal. Other
+/// bytes are `\xff`, as Apache and nginx have them. It has at most `max` bytes; one that was cut ends in `...`.
 fn escaped(text: &[u8], max: usize) -> String {
     const CUT: &str = "...";
     let mut escaped = String::with_capacity(text.len().min(max));
@@ -376,7 +376,7 @@ mod tests {
         assert!((3500..=LINE_BYTES).contains(&bytes), "{bytes}");
     }
 
-    /// A file that takes so many bytes, and then is full.
+    /// A file that takes this number of bytes, and then is full.
     struct Kept(Arc<Mutex<Vec<u8>>>, usize);
 
     fn kept(room: usize) -> (Sink, Arc<Mutex<Vec<u8>>>) {
@@ -420,7 +420,7 @@ mod tests {
         }
     }
 
-    /// A file that is stuck until somebody writes into the other end.
+    /// A file that is stuck until a message arrives.
     struct Stuck(Receiver<()>);
 
     impl Write for Stuck {

@@ -15,7 +15,7 @@ pub(crate) struct Admission {
 struct There {
     connections: usize,
     addresses: BTreeMap<IpAddr, Address>,
-    /// Numbers that nobody has any more, and how many there have been.
+    /// Free numbers, and how many numbers there have been.
     free: Vec<u32>,
     numbers: u32,
 }
@@ -37,14 +37,14 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// A number that its address has, and no other one that is connected; 0 if it counts as nobody's.
+    /// A number for its address, unique among those connected; 0 if it belongs to no address.
     pub(crate) fn number(&self) -> u32 {
         self.of.map_or(0, |(_, number)| number)
     }
 }
 
-/// What counts as an address. Of IPv6 it is the network of 64 bits, in which whoever has one address may have any other one (RFC 4291
-/// 2.5.4, RFC 7934).
+/// What counts as an address. Of IPv6 it is the network of 64 bits: a host with one address of it can have any other
+/// (RFC 4291 2.5.4, RFC 7934).
 fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -168,7 +168,7 @@ mod tests {
         admission.enter(address("10.0.0.1")).unwrap();
     }
 
-    /// A proxy has as many connections as there are; what it asks for counts for those whom it asks for.
+    /// A proxy has as many connections as there are; its requests count for its clients.
     #[test]
     fn requests_of_a_proxy_count_for_their_clients() {
         let admission = Admission::new(3, 1);
@@ -184,7 +184,7 @@ mod tests {
         admission.visit(address("2001:db8::2")).unwrap();
     }
 
-    /// However many addresses of a network of 64 bits somebody takes, it is one.
+    /// All addresses of a network of 64 bits are one.
     #[test]
     fn a_network_of_64_bits_is_one_address() {
         let admission = Admission::new(10_000, 100);

@@ -35,7 +35,7 @@ use tokio_rustls::TlsAcceptor;
 const HEAD_BYTES: usize = 1 << 16;
 /// Bytes that TLS keeps encrypted before the socket takes them, a record: what lies there was chosen too early, too.
 const TLS_BYTES: usize = 1 << 14;
-/// Bytes of requests' bodies that a client of HTTP/2 may send; nobody reads them. No less is allowed (RFC 9113, 6.9.2).
+/// Bytes of requests' bodies that a client of HTTP/2 may send; they are not read. No less is allowed (RFC 9113, 6.9.2).
 const WINDOW: u32 = (1 << 16) - 1;
 /// Streams that the HTTP library lets a client reset before it has looked at them, and that it resets for a client's
 /// errors; more end the connection.
@@ -50,7 +50,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 struct Visit {
     hall: Arc<Hall>,
     peer: IpAddr,
-    /// The number of its address; nobody's if it is a proxy that is believed.
+    /// The number of its address; 0 if it is a proxy that is trusted.
     number: Option<u32>,
     limits: Limits,
     /// Requests that it may still make.
@@ -109,7 +109,7 @@ pub(crate) async fn attend(
             let mut stream = match within(patience, handle, accept).await {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(_)) => {
-                    // One that has only looked whether somebody is there has failed at nothing.
+                    // A connection that sent nothing, as a port check, has failed at nothing.
                     if visit.heard.load(Relaxed) > 0 {
                         visit.hall.without_tls(peer);
                     }

@@ -23,12 +23,13 @@ use std::task::{Poll, Waker};
 /// The origin behind a lock, with what it must not have: memory, open files, a clock, a disk, and tasks that wait. Each input
 /// is followed by carrying out all outputs, before the lock is given back.
 ///
-/// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
-/// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it. A copy costs as much as
-/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies, and more and more blocks at
-/// a time as long as those that it gets next lie in a row, since the way to the socket costs as much for one as for several. Of few
-/// buffers something is [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to
-/// others: who takes nothing any more holds one until its connection is given up.
+/// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing
+/// outside refers to memory of extents, whatever sockets do, and a slot is read into only when it has no readers. A
+/// copy takes as long as the socket's own. So a client that took its last block at once is lent the next one in place,
+/// and more and more blocks at a time as long as those that it gets next are contiguous, since a call to the socket
+/// takes as long for one as for several. Blocks of a few buffers are [lent](buffer::loans), and the memory has room for
+/// them even if they stay lent while their slots go to others: a stuck client holds one until its connection is given
+/// up.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
@@ -53,17 +54,17 @@ struct State {
     max_allocated: usize,
     /// By number of the origin, which is used again.
     files: Vec<Known>,
-    /// By device and inode those files that somebody downloads or of which something is in memory, in the newest version that
-    /// anybody has downloaded. Of others nothing is kept, whatever is asked about them.
+    /// By device and inode: the files that have downloads or something in memory, in the newest version that was
+    /// downloaded. Of others nothing is kept, whatever is asked about them.
     catalogue: BTreeMap<(u64, u64), (Version, FileId)>,
     /// How many files were opened.
     opened: u64,
     clients: BTreeMap<ClientId, Client>,
-    /// Reads ahead that nobody needed any more when their turn came; the origin counts them as failed.
+    /// Reads ahead that were not needed any more when they were due; the origin counts them as failed.
     unread: u64,
 }
 
-/// A file of the origin's. While nobody downloads it, it is closed by the system; the origin may keep what it has of it.
+/// A file of the origin's. Without downloads it is closed in the system; the origin may keep what it has of it.
 #[derive(Debug)]
 struct Known {
     /// The path by which it was opened.
@@ -89,7 +90,8 @@ struct Client {
     downloads: Option<u32>,
 }
 
-/// The party of the server itself, whose reads are for digests and are no downloads: nobody's address.
+/// The party of the server itself, whose reads are for digests and are no downloads: it has no
+/// address.
 pub(crate) const OURS: u32 = 0;
 
 /// Who has taken a block so soon has a socket with room: the next one will not be held for long.
@@ -222,7 +224,7 @@ impl Desk {
                             let requester = Arc::clone(self);
                             self.disk.read(Job { requester, read, file, offset, slot, buffer });
                         }
-                        // Nobody downloads it any more, so nobody waits.
+                        // It has no downloads any more, so no client waits.
                         None => {
                             state.memory[slot as usize] = Arc::new(buffer);
                             state.unread += 1;
@@ -369,7 +371,7 @@ impl Desk {
         });
     }
 
-    /// What is in memory of a file, ascending, as ranges that do not touch: so many at most, and no more is looked for.
+    /// What is in memory of a file, ascending, as ranges that do not touch: at most `max`, and no more is looked for.
     pub(crate) fn resident(&self, file: &OpenFile, max: usize) -> Vec<Range<u64>> {
         let state = self.lock();
         let Some(id) = state.id_of(&file.version) else { return Vec::new() };
@@ -380,8 +382,8 @@ impl Desk {
         world.cache().resident_in(number).take(max).map(bytes).collect()
     }
 
-    /// What is in memory of each file that somebody downloads or of which something is there: those with most downloads first,
-    /// then those of which most is there.
+    /// What is in memory of each file that has downloads or something there: those with most downloads first, then
+    /// those of which most is there.
     pub(crate) fn maps(&self) -> Vec<FileMap> {
         let state = self.lock();
         let world = state.origin.world();
@@ -531,8 +533,8 @@ impl State {
         }
     }
 
-    /// Memory for an extent: what the slot has if it fits, else anew. Never more than there may be: what free slots keep
-    /// goes first, and the origin's account holds for the others.
+    /// Memory for an extent: what the slot has if it fits, else a new allocation. Never more than there may be: what
+    /// free slots keep goes first, and the origin's account holds for the others.
     fn buffer(&mut self, slot: usize, length: usize) -> Buffer {
         if self.memory.len() <= slot {
             self.memory.resize_with(slot + 1, Arc::default);
@@ -608,7 +610,8 @@ mod tests {
         desk.open(file, Path::new("f"), version, false).unwrap()
     }
 
-    /// What is in memory is told without a look at all that is not: of 1 TiB that would be 8 million extents, under the lock.
+    /// What is in memory is listed without a look at all that is not: of 1 TiB that would be 8 million extents, under
+    /// the lock.
     #[tokio::test]
     #[allow(clippy::disallowed_methods, reason = "how long it takes is what this is about")]
     async fn what_is_in_memory_of_a_long_file_is_told_at_once() {
@@ -740,7 +743,7 @@ mod tests {
             let all = std::slice::from_ref(&whole);
             let mut download = Download::begin(&desk, &before, all, true, 1, None);
             let lent = loop {
-                // Whoever takes a block at once is lent the next one, soon.
+                // A client that takes a block at once is lent the next one, soon.
                 let piece = download.next().await.unwrap().unwrap();
                 if desk.lock().lent == 1 {
                     break piece;

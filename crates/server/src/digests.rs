@@ -45,7 +45,7 @@ pub(crate) struct Digests {
 /// How far a file's digests are.
 #[derive(Clone, Debug)]
 pub(crate) enum Progress {
-    /// So many bytes are done.
+    /// This number of bytes is done.
     Computing(u64),
     Ready(Arc<Digests>),
     /// The disk could not read the file a moment ago.
@@ -65,7 +65,8 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// It waits for its next turn, or has it: so many bytes are done, and what they came to.
+    /// It waits for its next slice of work, or has it: the bytes that are done, and the state of
+    /// the digest.
     Waiting(Arc<AtomicU64>, Option<Box<Partial>>),
     Ready(Arc<Digests>),
     /// When the disk could not read it.
@@ -111,7 +112,7 @@ impl Entries {
         self.queue.retain(|other| *other != key);
     }
 
-    /// Takes one more that waits, if there is a place or somebody has left.
+    /// Takes one more that waits, if there is a place or one was abandoned.
     fn admit(&mut self, key: (u64, u64), entry: Entry, now: Time) -> bool {
         self.remove(key);
         while self.bytes(true) + entry.bytes() > MAX_WAITING {
@@ -237,7 +238,7 @@ impl DigestBook {
                 }
                 Ok(Turn::Done(digests)) => entry.state = State::Ready(Arc::new(digests)),
                 Err(Failure::Disk) => entry.state = State::Failed(now),
-                // It has changed or gone: whoever asks again begins again.
+                // It has changed or gone: the next request begins again.
                 Err(Failure::Closed | Failure::Stalled) => drop(entries.of.remove(&key)),
             }
             entries.trim();
@@ -475,8 +476,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked for in whatever order: what waits stays within its bound and keeps its place as long as somebody asks,
-        /// what is done stays within its own.
+        /// Whatever is asked for in whatever order: what waits stays within its bound and keeps its place as long as
+        /// clients ask, what is done stays within its own.
         #[test]
         fn entries_stay_within_their_bounds(
             steps in prop::collection::vec((0u64..40, 0u64..4, 0u64..30_000_000_000, any::<bool>()), 1..400)

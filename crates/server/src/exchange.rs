@@ -64,7 +64,7 @@ impl Exchange {
         self.party
     }
 
-    /// The answer is a text of so many bytes.
+    /// The answer is a text of `bytes` bytes.
     pub(crate) fn text(&self, bytes: u64) {
         self.text.store(bytes, Relaxed);
     }

@@ -51,14 +51,14 @@ impl Hall {
         Arc::new(Semaphore::new(FAREWELLS))
     }
 
-    /// Counts and logs an answer to no request, or to one that nobody could read: of `status`, and without a body.
+    /// Counts and logs an answer to no request, or to an unreadable one: of `status`, and without a body.
     pub(crate) fn answered(&self, peer: IpAddr, status: StatusCode) {
         let ending = Ending::NAMES[Ending::Complete as usize];
         self.meters.answered(status.as_u16(), Mode::Text as usize, ending);
         self.log_alone(peer, status, Ending::Complete);
     }
 
-    /// A client has not said in time what it wants. Nothing is sent; the log has a line as if it had been told.
+    /// A client has not sent its request in time. It gets no answer; the log has a line as if it had.
     pub(crate) fn late(&self, peer: IpAddr) {
         self.meters.late.fetch_add(1, Relaxed);
         self.log_alone(peer, StatusCode::REQUEST_TIMEOUT, Ending::Late);

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 enum Wish {
     #[default]
     GoOn,
-    /// Accept nobody; answers under way have [`drain_s`](crate::Limits::drain_s).
+    /// Accept no connections; answers under way have [`drain_s`](crate::Limits::drain_s).
     End,
     /// At once.
     Now,

@@ -12,8 +12,8 @@ const MIN: Span = Span::from_secs(1);
 /// Files that are shown.
 const MAX_FILES: usize = 50;
 
-/// Without anything from elsewhere; loaded again every two seconds. A cell has the more colour the more of it is in memory, and the
-/// number for whoever points at it; those of the active region are underlined.
+/// It loads nothing from elsewhere, and reloads every two seconds. The colour of a cell shows how much of it is in
+/// memory, and its tooltip the number; cells of the active region are underlined.
 const HEAD: &str = "<!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">

@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// Cells of a map at most.
 const MAX_CELLS: u32 = 64;
 
-/// What of a file is in memory, in cells of so many extents each; the last one may have fewer.
+/// What of a file is in memory, in cells of `extents_per_cell` extents each; the last one may have
+/// fewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileMap {
     /// The path by which it was opened last.
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use flashcrowd_origin::{Origin, Settings};
 
-    /// Of a file of so many bytes, in extents of 8192.
+    /// Of a file of `length` bytes, in extents of 8192.
     fn map(length: u64, region: Option<Range<u64>>) -> FileMap {
         let settings = Settings { block_bytes: 4096, extent_bytes: 8192, ..Settings::default() };
         let mut origin = Origin::new(&settings).unwrap();

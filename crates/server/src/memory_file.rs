@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Memory for whole extents that is a file at the same time (`memfd_create`), so that a socket can take bytes of it by
 /// reference (`sendfile`), without a copy. Its regions are mapped: the disk reads into them, and HTTP sees ordinary slices.
 ///
-/// The kernel refers to the pages of what a socket has taken until the peer has acknowledged it. So they are not written to
-/// again: before a region is read into anew, it [gives them up](Region::renew) by a hole in the file. What is under way then is
-/// the kernel's, as copies would be, and within the same bounds, the sockets' send buffers.
+/// The kernel refers to the pages of what a socket has taken until the peer has acknowledged it. So they are not
+/// written to again: before a region is refilled, it [gives them up](Region::renew) by a hole in the file. What is
+/// under way then is the kernel's, as copies would be, and within the same bounds, the sockets' send buffers.
 pub(crate) struct MemoryFile {
     file: OwnedFd,
     mapped: NonNull<u8>,
@@ -39,7 +39,8 @@ pub(crate) struct Region {
 }
 
 impl MemoryFile {
-    /// So many regions, at least one, of so many bytes, rounded up to the system's pages. They take memory when they are filled.
+    /// `regions` regions, at least one, of `region_bytes` bytes, rounded up to the system's pages. They take memory
+    /// when they are filled.
     pub(crate) fn new(region_bytes: usize, regions: usize) -> io::Result<Arc<MemoryFile>> {
         let region_bytes = region_bytes.next_multiple_of(rustix::param::page_size());
         let too_much = || io::Error::from(io::ErrorKind::OutOfMemory);
@@ -47,7 +48,7 @@ impl MemoryFile {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("flashcrowd-contents", flags)?;
         rustix::fs::ftruncate(&file, length as u64)?;
-        // Whoever made it shorter would have every reader killed by a signal.
+        // If it became shorter, a signal would kill every reader.
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let mapped = map(&file, length)?;
         Ok(Arc::new(MemoryFile {
@@ -61,7 +62,7 @@ impl MemoryFile {
         }))
     }
 
-    /// A region that nobody has, if there is one. It is to be [renewed](Region::renew) before it is filled.
+    /// A free region, if there is one. It is to be [renewed](Region::renew) before it is filled.
     pub(crate) fn region(self: &Arc<Self>) -> Option<Region> {
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(Region { of: Arc::clone(self), number })
@@ -88,7 +89,7 @@ impl MemoryFile {
     pub(crate) fn send(&self, socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
         let Some(begin) = self.place(bytes) else { return Err(io::ErrorKind::InvalidInput.into()) };
         let last = begin + bytes.len() - 1;
-        // Before they are taken. Whoever has the region to himself later sees it, as references to it were counted meanwhile.
+        // Before they are taken. The next owner of the region sees it, as references to it were counted meanwhile.
         for taken in &self.taken[begin / self.region_bytes..=last / self.region_bytes] {
             taken.store(true, Relaxed);
         }
@@ -178,8 +179,8 @@ mod mapping {
         }
 
         pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-            // SAFETY: as above; and nobody else refers to it, as the region is borrowed for it alone. Sockets that refer to pages of
-            // what it held do not see what is written: `renew` has given them up.
+            // SAFETY: as above; and nothing else refers to it, as the region is borrowed for it alone. Sockets that
+            // refer to pages of what it held do not see what is written: `renew` has given them up.
             unsafe { std::slice::from_raw_parts_mut(self.begin(), self.of.region_bytes) }
         }
 

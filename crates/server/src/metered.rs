@@ -18,8 +18,8 @@ const MIN_REFERRED: usize = 8192;
 /// See send(2): more follows. Neither of our libraries has a name for it.
 const MSG_MORE: i32 = 0x8000;
 
-/// A socket that counts the bytes that it takes, and fails when it takes none for too long. What it is given of the memory file it
-/// takes without a copy: whoever writes, HTTP or a layer below it, need not know.
+/// A socket that counts the bytes that it takes, and fails when it takes none for too long. It takes bytes of the
+/// memory file without a copy; the layers above it need not know.
 #[derive(Debug)]
 pub(crate) struct Metered {
     stream: TcpStream,

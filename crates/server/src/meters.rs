@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub connections: u64,
     /// Downloads now.
     pub clients: u64,
-    /// Files that somebody downloads.
+    /// Files that have downloads.
     pub files: u64,
     /// Answers so far.
     pub answers: u64,
@@ -52,7 +52,7 @@ pub struct Snapshot {
     pub hits: u64,
     /// Bytes asked of the disk so far.
     pub read_bytes: u64,
-    /// Reads asked of the disk so far, and those of them for which nobody waited.
+    /// Reads asked of the disk so far, and those of them for which no client waited.
     pub reads: u64,
     /// See `reads`.
     pub reads_ahead: u64,

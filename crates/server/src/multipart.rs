@@ -12,7 +12,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// For parts of a file of so many bytes. The boundary is drawn: nobody can have written it into a file.
+    /// For parts of a file of `length` bytes. The boundary is random: no file can contain it on purpose.
     pub fn new(content_type: &str, length: u64) -> Framing {
         let draw = || RandomState::new().build_hasher().finish();
         let boundary = format!("fc-{:016x}{:016x}", draw(), draw());

@@ -135,8 +135,8 @@ impl OpenFile {
         if now == self.version {
             return ReadOutcome::Whole;
         }
-        // One that was removed, or replaced by another one, is sent to its end: that its last name goes is one change, after which
-        // nobody can open it to write into it.
+        // A file that was removed, or replaced by another one, is sent to its end: the loss of its last name is one
+        // change, after which no program can open it for writing.
         let is_same = Version { changed: self.version.changed, ..now } == self.version;
         if is_same
             && metadata.nlink() == 0
@@ -165,7 +165,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A read of so many bytes of a file.
+    /// A read of `length` bytes of a file.
     pub(crate) fn new(offset: u64, length: usize) -> Progress {
         Progress { offset, length, done: 0, refused: false }
     }

@@ -10,13 +10,13 @@ const LATEST: Span = Span::from_millis(500);
 /// So does pace that is lost, as a part of the time for which the disk was busy.
 const MAX_LOST: f64 = 0.01;
 
-/// When the reads of a disk that is only thought of are done: one head, requests first come, first served. Pure: instants come
-/// from whoever drives it.
+/// When the reads of a simulated disk are done: one head, requests first come, first served. Pure: instants come from
+/// the driver.
 ///
-/// A driver wakes late, and who waits for a read asks for the next one as much later. If that were charged to the disk, it would
-/// be slower than it says: with waits of a millisecond by a half at reads of 64 KiB one after the other. So what a delivery was late is
-/// taken off the arrival of the next request, up to [`CREDIT`]. Time in which nothing was asked for takes it away: nobody
-/// waited then.
+/// A driver wakes late, and a client that waits for a read asks for the next one as much later. If that were charged to
+/// the disk, it would be slower than it says: with waits of a millisecond by a half at reads of 64 KiB one after the
+/// other. So a late delivery is taken off the arrival of the next request, up to [`CREDIT`]. Time without requests
+/// takes it away: no client waited then.
 #[derive(Debug)]
 pub(crate) struct Pace {
     disk: Disk,

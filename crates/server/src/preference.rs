@@ -5,7 +5,7 @@
 pub struct Preferences {
     /// `part-order=any`: it puts parts together itself, in whatever order they come.
     pub any_order: bool,
-    /// `part-order=any; parts=1`: one part is enough, whichever costs least.
+    /// `part-order=any; parts=1`: one part is enough, the cheapest.
     pub one_part: bool,
     /// `resident-ranges`: it likes to hear what is in memory.
     pub resident_ranges: bool,

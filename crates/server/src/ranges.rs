@@ -12,7 +12,7 @@ pub enum RangeSpec {
         /// The last byte, or the file's.
         last: Option<u64>,
     },
-    /// `-length`: so many bytes at the end.
+    /// `-length`: the last `length` bytes.
     Suffix {
         /// How many.
         length: u64,

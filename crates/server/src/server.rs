@@ -32,7 +32,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// How long nobody is accepted after the system could not (no file descriptors are left, say).
+/// How long it accepts no connections after the system failed to (no file descriptors are left,
+/// say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the lines of the access log that wait have to be written when an immediate end is wished.
 const LAST_LINES: Duration = Duration::from_millis(100);
@@ -111,8 +112,8 @@ impl Watch {
         self.0.snapshot(&self.0.service.overview())
     }
 
-    /// Reads the certificate and its key again, and opens the access log anew, for who has renewed or moved them. What cannot be
-    /// read or opened stays as it was.
+    /// Reads the certificate and its key again, and reopens the access log, after they were renewed or moved. What
+    /// cannot be read or opened stays as it was.
     pub fn reload(&self) -> Vec<StartError> {
         let Hall { tls, log, .. } = &*self.0;
         let tls = tls.as_ref().and_then(|tls| tls.reload().err()).map(StartError::Tls);
@@ -191,8 +192,8 @@ impl Server {
         Watch(Arc::clone(&self.hall))
     }
 
-    /// Serves until it is stopped. Then nobody is accepted, idle connections close, and answers under way have their
-    /// time to end. Whether all of them did.
+    /// Serves until it is stopped. Then it accepts no connections, idle connections close, and answers under way
+    /// have their time to end. Whether all of them did.
     pub async fn run(self, handle: &ServerHandle) -> bool {
         let mut connections = JoinSet::new();
         if let Some(metrics) = self.metrics {
@@ -261,7 +262,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Answers whoever asks for metrics, on any path but that of the live page.
+/// Answers requests for metrics, on any path but that of the live page.
 async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
@@ -291,7 +292,7 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
                 .half_close(true)
                 .header_read_timeout(Duration::from_secs(15))
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever takes nothing must not keep others away.
+            // A client that takes nothing must not keep others away.
             let _ = timeout(VISIT, connection).await;
         });
     }

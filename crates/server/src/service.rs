@@ -392,7 +392,7 @@ impl Service {
         let begin = ranges::within(ranges, &piece.range()).next().map_or(piece.offset, |r| r.start);
         let range = ranges::within(ranges, &(begin..extent.end)).next().unwrap_or(piece.range());
         exchange.answer(206, Mode::Pull, 1);
-        // The extent is in memory, and stays as long as somebody needs it: the download joins before the scout leaves.
+        // The extent is in memory, and stays as long as it is needed: the download joins before the scout leaves.
         let value = content_range(&range, file.version.length);
         let body = FileBody::in_order(&self.desk, file, vec![range], None, exchange);
         let mut answer =

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 
-/// Streams that were reset before anything of their answer was taken: so many more than others end the connection ("rapid reset",
-/// CVE-2023-44487). Each of them has cost a look at the directory.
+/// Streams that were reset before anything of their answer was taken: if these exceed the others by this number, the
+/// connection ends ("rapid reset", CVE-2023-44487). Each of them has caused a look at the directory.
 const BARREN: usize = 100;
 
 /// The streams of a connection.
@@ -86,7 +86,7 @@ impl Streams {
         (stream, refusal)
     }
 
-    /// Looks at all streams; one that has not moved for so many looks is stalled.
+    /// Looks at all streams; one that has not moved for `patience` looks is stalled.
     pub(crate) fn look(&self, patience: u64) -> State {
         if self.barren.load(Relaxed) > BARREN + self.fruitful.load(Relaxed) {
             return State::Flooded;

@@ -26,9 +26,9 @@ pub enum Rejection {
 
 /// The path below the directory that the path of a target names: decoded (RFC 3986, 2.1), relative, without empty parts.
 ///
-/// An encoded slash is refused, since it would be a separator that nothing in between has seen, and so is NUL. A backslash, a
-/// colon or a name that is a device elsewhere are ordinary characters here. `.` and `..` are not followed: who normalises
-/// (RFC 3986, 5.2.4) has taken them out, and nobody else needs them.
+/// An encoded slash is refused, since it would be a separator that nothing in between has seen, and so is NUL. A
+/// backslash, a colon or a name that is a device elsewhere are ordinary characters here. `.` and `..` are not followed:
+/// a client that normalises (RFC 3986, 5.2.4) has removed them, and no other needs them.
 pub fn path(target: &str) -> Result<PathBuf, Rejection> {
     let mut path = PathBuf::new();
     for segment in target.split('/').filter(|segment| !segment.is_empty()) {
@@ -61,8 +61,8 @@ pub(crate) fn of(path: &Path) -> String {
     target
 }
 
-/// Whether a part of a path begins with a dot: configuration, repositories, what is half written, of which whoever serves a directory
-/// need not know. `/.well-known/` is there to be found (RFC 8615).
+/// Whether a part of a path begins with a dot: configuration, repositories, half-written files, which the owner of a
+/// directory may have forgotten. `/.well-known/` is there to be found (RFC 8615).
 pub fn is_hidden(path: &Path) -> bool {
     let is_hidden = |part: &OsStr| part.as_bytes().starts_with(b".");
     let mut parts = path.iter();

@@ -9,7 +9,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Pieces that have so many bytes together.
+    /// Pieces that have `length` bytes together.
     pub(crate) fn of(
         length: u64,
         pieces: impl Iterator<Item = Bytes> + Send + Sync + 'static,

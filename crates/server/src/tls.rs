@@ -1,4 +1,4 @@
-//! The certificate of the server and its key, read from files again when somebody asks for that.
+//! The certificate of the server and its key, read from files again on request.
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{Error as PemError, PemObject};

@@ -1,4 +1,4 @@
-//! Proxies that are believed when they say for whom they ask (`X-Forwarded-For`).
+//! Proxies that are trusted to name their clients (`X-Forwarded-For`).
 
 use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-/// Pops one event and schedules another up to half a second later, with so many pending.
+/// Pops one event and schedules another up to half a second later, with this number pending.
 fn queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event queue, pop and schedule");
     for pending in [1_000u32, 10_000, 100_000] {

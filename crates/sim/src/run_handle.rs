@@ -1,7 +1,7 @@
 use flashcrowd_base::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The line between a run and whoever started it, on another thread: how far it is, and stop.
+/// The link between a run and its starter, on another thread: how far it is, and stop.
 #[derive(Debug, Default)]
 pub struct RunHandle {
     cancelled: AtomicBool,

@@ -23,7 +23,7 @@ fn torrent() -> Arc<Torrent> {
 fn drain(peer: &mut Peer) -> usize {
     std::iter::from_fn(|| peer.poll()).count()
 }
-/// A peer with open connections to so many others.
+/// A peer with open connections to this number of others.
 fn joined(role: Role, limit: Option<Rate>) -> Peer {
     let stream = RandomStream::new(1, "bench", 0);
     let mut peer = Peer::new(mainline(), torrent(), role, PeerId(0), limit, stream, Time::START);
@@ -105,7 +105,7 @@ fn limiter_write(c: &mut Criterion) {
     group.finish();
 }
 
-/// A leecher fetches the whole file from one seed, 70 other connections being told of it.
+/// A leecher fetches the whole file from one seed; 70 other connections get its HAVEs.
 fn download(c: &mut Criterion) {
     let mut group = c.benchmark_group("peer");
     group.throughput(Throughput::Elements(u64::from(PIECES) * 16));

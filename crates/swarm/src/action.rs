@@ -42,7 +42,7 @@ pub enum Action {
     Connect {
         /// The number under which the peer will know it.
         conn: ConnId,
-        /// To whom.
+        /// The receiver.
         remote: PeerId,
         /// Whether it has to be over TCP, whatever the driver prefers: uTP did not reach this peer.
         tcp: bool,
@@ -63,8 +63,8 @@ pub enum Action {
         /// The message whose last byte they contain, if any.
         completes: Option<Message>,
     },
-    /// The same for the connection apart that carries the blocks to this neighbour; the space is
-    /// told with `on_data_space`. Only of a peer that is
+    /// The same for the separate connection that carries the blocks to this neighbour;
+    /// `on_data_space` reports the space. Only of a peer that is
     /// [split](crate::Peer::with_data_connections).
     WriteData {
         /// Which connection.
@@ -93,9 +93,9 @@ pub enum Action {
         /// Bytes.
         length: u32,
     },
-    /// From now on read no more than so many bytes of this connection, beyond what has been read; `None`: all that
-    /// come. What has arrived already is read at once as far as that goes. Only of a client that makes
-    /// TCP yield to uTP ([`mixed_mode`](crate::mixed_mode)).
+    /// From now on read at most `bytes` bytes of this connection, beyond what has been read; `None`: all that
+    /// come. What has arrived already is read at once as far as that goes. Only of a client that makes TCP yield
+    /// to uTP ([`mixed_mode`](crate::mixed_mode)).
     LimitReads {
         /// Which connection.
         conn: ConnId,
@@ -119,8 +119,8 @@ pub enum Action {
         /// Which.
         seed: u32,
     },
-    /// Ask a web seed for bytes of the file, behind what it has been asked for. What they bring is told with
-    /// `on_web_seed_bytes`, in the order in which it was asked for.
+    /// Ask a web seed for bytes of the file, behind what it has been asked for. `on_web_seed_bytes` reports
+    /// what comes, in the order of the requests.
     AskWebSeed {
         /// Which.
         seed: u32,
@@ -140,7 +140,7 @@ pub enum Action {
     UnchokeEnded {
         /// On which connection.
         conn: ConnId,
-        /// To whom.
+        /// The receiver.
         remote: PeerId,
         /// When the unchoke began.
         started: Time,

@@ -1,8 +1,8 @@
 //! A limit as libtorrent shares it (`aux::bandwidth_manager`, `aux::bandwidth_channel`,
 //! `aux::bw_request`): connections ask for quota, and a timer gives it out in equal shares. A request is
-//! answered when it is covered whole, or after so many ticks with what there is.
+//! answered when it is covered whole, or after a number of ticks with what there is.
 //!
-//! Everybody shares one limit; connections over TCP share another one besides, if there is one
+//! All connections share one limit; those over TCP share another one besides, if there is one
 //! ([`mixed_mode`](crate::mixed_mode)).
 
 use crate::ConnId;
@@ -72,7 +72,7 @@ const TICK: Span = Span::from_millis(500);
 const LONGEST: Span = Span::from_secs(3);
 
 impl Bandwidth {
-    /// Nobody waits, and nothing has been earned. `rate` is everybody's.
+    /// `rate` is shared by all connections; nothing is queued.
     pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Bandwidth {
         let tick = rules.tick_ns.filter(|tick| !tick.is_zero()).unwrap_or(TICK);
         let everybody = Channel { limit: rate.map(bytes_per_second), ..Channel::default() };
@@ -208,7 +208,7 @@ impl Bandwidth {
         let ticks = now.since(start).nanos() / self.tick.nanos();
         start + self.tick * ticks
     }
-    /// Changes everybody's limit in place. Without a limit no connection waits for it any more: those that waited
+    /// Changes the shared limit in place. Without a limit no connection waits for it any more: those that waited
     /// for nothing else get all they asked for.
     pub fn set_rate(&mut self, rate: Option<Rate>, given: &mut Vec<(ConnId, u32)>) {
         self.channels[PeerClass::Everybody as usize].limit = rate.map(bytes_per_second);
@@ -352,19 +352,19 @@ mod tests {
 
     #[test]
     fn connections_over_tcp_share_the_less_of_two_limits_and_others_have_the_rest() {
-        // 10,000 B/s for everybody, 4000 B/s of them for TCP.
+        // 10,000 B/s for all, 4000 B/s of them for TCP.
         let mut all = bandwidth(|_| {});
         all.limit_tcp(Some(4000));
         all.request(at(0), ConnId(1), PeerClass::Tcp, 100_000);
         all.request(at(0), ConnId(2), PeerClass::Tcp, 1500);
         all.request(at(0), ConnId(3), EVERYBODY, 2500);
-        // 2000 B of TCP's and 5000 B of everybody's, in halves and in thirds.
+        // 2000 B of TCP's limit and 5000 B of the shared one, in halves and in thirds.
         assert_eq!(tick(&mut all, 500), []);
         assert_eq!(all.channels.map(|channel| channel.left), [5000 - 1000 - 1000 - 1666, 0]);
         // The second lacks 500 B, the third 834 B.
         assert_eq!(tick(&mut all, 1000), [(3, 2500), (2, 1500)]);
         assert_eq!(all.channels.map(|channel| channel.left), [1334 + 5000 - 1000 - 500 - 834, 500]);
-        // Without TCP's limit the first has a share of everybody's.
+        // Without TCP's limit the first has a share of all.
         all.limit_tcp(None);
         assert!(!all.limits_tcp());
         assert_eq!(tick(&mut all, 1500), []);
@@ -384,7 +384,7 @@ mod tests {
         all.settle_overhead(1);
         assert_eq!(tick(&mut all, 1000), [(2, 3000)]);
         assert_eq!(all.channels.map(|channel| channel.left), [0, 4000 - 3000 - 700]);
-        // Its limit gone, whoever waits for it gets all at the next tick.
+        // Its limit gone, a request that waits for it gets all at the next tick.
         assert!(!all.request(at(1600), ConnId(2), PeerClass::Tcp, 1 << 20));
         all.limit_tcp(None);
         assert_eq!(tick(&mut all, 2000), [(2, 1 << 20)]);
@@ -409,8 +409,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nobody gets more than it asked for, nor anything twice or after it is gone; all together
-        /// get no more than was earned; and who waits does not wait for ever.
+        /// No connection gets more than it asked for, nor anything twice or after it is gone; all
+        /// together get no more than was earned; and no request waits for ever.
         #[test]
         fn no_order_makes_more_of_the_limit_than_there_is(
             steps in prop::collection::vec(step(), 1..80),

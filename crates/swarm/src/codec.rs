@@ -5,8 +5,8 @@
 //! and says with a [`CodecError`] why a stream cannot go on. A message of a type that it does not know
 //! is skipped whole, whatever is in it, as BEP 3's reference client and libtorrent's extensions expect
 //! of each other: those of BEP 5 (DHT), BEP 10 (extension protocol), BEP 52 (hashes), and those of BEP 6
-//! (Fast) unless the decoder was told that both sides offer it.
-//! The decoder does not judge whether a message makes sense at its time; [`Peer`](crate::Peer) does.
+//! (Fast) unless the decoder knows that both sides offer it. The decoder does not judge whether a
+//! message makes sense at its time; [`Peer`](crate::Peer) does.
 
 use crate::peer_exchange::EXTENSION_HANDSHAKE;
 use crate::{Bitfield, Extensions, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
@@ -26,7 +26,8 @@ pub struct Handshake {
 }
 
 /// An extension that a client offers with a bit of its handshake. A message of one may be sent only if
-/// both sides offer it; whoever sends no bits, as [`Handshake::new`] does, should never meet any.
+/// both sides offer it; a client without such bits, as of [`Handshake::new`], should never receive
+/// any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {
     /// The extension protocol (BEP 10): message type 20, whose content the clients agree on.

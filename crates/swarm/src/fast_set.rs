@@ -1,10 +1,10 @@
-//! The allowed fast set: pieces that a peer may request while choked; the canonical set of BEP 6, so that everybody who
-//! knows an address grants it the same pieces.
+//! The allowed fast set: pieces that a peer may request while choked; the canonical set of BEP 6, so that all peers
+//! that know an address grant it the same pieces.
 
 use crate::{PeerId, Torrent};
 use sha1_smol::Sha1;
 
-/// So many numbers in a row that are in the set already end the search (`send_allowed_set`).
+/// This number of draws in a row that are in the set already end the search (`send_allowed_set`).
 const MAX_LOOPS: u32 = 500;
 
 /// The pieces, `count` of them or all that there are, that a peer may request while choked.
@@ -59,8 +59,8 @@ mod tests {
         assert_eq!(set(9), [1059, 431, 808, 1217, 287, 376, 1188, 353, 508]);
     }
 
-    /// What a seed of libtorrent 2.1.1 told a peer at 127.0.0.1 of a torrent of 40 pieces: it hashes the
-    /// whole address.
+    /// The allowed fast set that a seed of libtorrent 2.1.1 sent to 127.0.0.1 for a torrent of 40
+    /// pieces: it hashes the whole address.
     #[test]
     fn the_set_that_libtorrent_grants() {
         let info_hash = [

@@ -1,9 +1,9 @@
 //! BitTorrent as pure state machines.
 //!
-//! Nothing here reads a clock, opens a socket or draws from an ambient generator. A [`Peer`] is
-//! told what happened (a message arrived, a socket has room, time has come) and is then asked what
-//! to do, with [`Peer::poll`], until it has nothing more to say. What a client does is data: a
-//! [`Profile`], of which every coupling can be switched off.
+//! Nothing here reads a clock, opens a socket or draws from an ambient generator. A [`Peer`] takes
+//! events (a message arrived, a socket has room, time has come) and is then asked what to do, with
+//! [`Peer::poll`], until it has nothing more to say. What a client does is data: a [`Profile`], of
+//! which every coupling can be switched off.
 //!
 //! No payload moves through a peer, only its length: see [`codec`] for the bytes.
 //!
@@ -38,11 +38,11 @@
 //! - A mainline peer that connects sends 48 bytes of its handshake first and the 20 of its
 //!   identity after the answer; here all 68 go out at once, and the other side counts the
 //!   connection as complete half a round trip earlier.
-//! - Peers are known by number before they connect, so nobody connects twice to the same one; of two
-//!   connections made at once the one of the lower number stays. Mainline finds out by the identity
-//!   in the handshake.
-//! - A web seed answers every range, redirects nobody and knows one file; what came of a block when its
-//!   connection is lost is asked for again.
+//! - Peers are known by number before they connect, so no pair connects twice; of two connections
+//!   made at once the one of the lower number stays. Mainline finds out by the identity in the
+//!   handshake.
+//! - A web seed answers every range, sends no redirects and knows one file; what came of a block when
+//!   its connection is lost is asked for again.
 //! - In a simulation pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
 //!   `libtorrent` lacks its slots by rate.

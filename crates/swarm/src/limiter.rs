@@ -181,7 +181,7 @@ mod tests {
     fn limiter(rate: Option<Rate>) -> Limiter {
         Limiter::new(rate, named("mainline-4.0.2").unwrap().limiter, Time::START)
     }
-    /// Everybody always has a full unit to send: who wrote when.
+    /// Each connection always has a full unit to send: which wrote when.
     fn turns(limiter: &mut Limiter, conns: u32, count: usize) -> Vec<(Time, u32)> {
         let mut now = Time::START;
         let mut log = Vec::new();

@@ -20,8 +20,8 @@ impl Extensions {
     pub const FAST: Extensions = Extensions { fast: true, protocol: false };
 }
 
-/// One message of the peer wire protocol (BEP 3, BEP 6). Block data is not carried: whoever owns bytes
-/// knows from `piece`, `begin` and `length` which they are.
+/// One message of the peer wire protocol (BEP 3, BEP 6). Block data is not carried: `piece`, `begin`
+/// and `length` say which bytes they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The first message in each direction.
@@ -109,7 +109,7 @@ pub enum Message {
     },
     /// The first message of the extension protocol (BEP 10): the sender understands peer exchange.
     ExtensionHandshake,
-    /// Whom the sender is connected to (BEP 11).
+    /// The sender's connections (BEP 11).
     PeerExchange(Arc<PeerExchange>),
 }
 

@@ -17,14 +17,14 @@ pub struct Busy {
 const FEWEST: u32 = 5;
 /// Whose share of the rate is a quarter has all of it.
 const GENEROSITY: u64 = 4;
-/// TCP may always upload so many bytes per second, ...
+/// The least upload limit of TCP, in bytes per second, ...
 pub const MIN_UPLOAD: u32 = 5000;
-/// ... and download so many.
+/// ... and the least download limit.
 pub const MIN_DOWNLOAD: u32 = 30_000;
 
 impl Busy {
-    /// What the connections over TCP may transfer together, of the client's `rate` in this direction; no limit
-    /// where nobody uses uTP. In bytes per second, as `min`.
+    /// The limit of all connections over TCP together, of the client's `rate` in this direction; no limit
+    /// without uTP. In bytes per second, as `min`.
     pub fn tcp_limit(self, rate: u32, min: u32) -> Option<u32> {
         let all = self.tcp + self.utp;
         if self.utp == 0 || all < FEWEST {

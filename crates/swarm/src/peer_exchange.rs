@@ -4,7 +4,7 @@ use crate::PeerId;
 
 /// The first byte behind the length prefix of every message of the extension protocol (BEP 10).
 pub const EXTENDED: u8 = 20;
-/// The number by which this client wants to be told, as its extension handshake says. libtorrent's
+/// The message number that this client asks for in its extension handshake. libtorrent's
 /// `ut_pex_plugin::extension_index`.
 const UT_PEX: u8 = 1;
 /// Where every client listens.
@@ -23,7 +23,7 @@ pub struct Neighbour {
     pub is_seed: bool,
 }
 
-/// To whom the sender has been connected since its last message, and to whom it is not any more.
+/// The changes in the sender's connections since its last message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerExchange {
     added: Vec<Neighbour>,
@@ -55,11 +55,11 @@ impl PeerExchange {
         body.push(b'e');
         PeerExchange { added, dropped, body }
     }
-    /// Whom the sender is connected to since its last message.
+    /// The sender's new connections since its last message.
     pub fn added(&self) -> &[Neighbour] {
         &self.added
     }
-    /// Whom it is not connected to any more.
+    /// The connections that it has lost since.
     pub fn dropped(&self) -> &[PeerId] {
         &self.dropped
     }

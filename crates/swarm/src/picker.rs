@@ -37,7 +37,7 @@ pub struct Preference {
 }
 
 impl Picker {
-    /// Nobody has anything; `full` if we have everything.
+    /// No peer has anything; `full` if we have everything.
     pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut RandomStream) -> Picker {
         let all: Vec<u32> = (0..pieces).collect();
         let mut fixed = all.clone();
@@ -163,7 +163,8 @@ impl Picker {
             None => self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece)),
         }
     }
-    /// From now on long gaps are left to web seeds, with so many neighbours; or not any more.
+    /// From now on long gaps are left to web seeds, with `neighbours` neighbours; None for not any
+    /// more.
     pub fn leave_gaps(&mut self, neighbours: Option<u32>) {
         self.gaps = neighbours;
     }
@@ -191,8 +192,8 @@ impl Picker {
         }
         best.map(|(.., piece)| piece)
     }
-    /// The piece to begin with at somebody who has everything, among those that `want` accepts and nobody was asked
-    /// for: in the order of [`next`](Picker::next).
+    /// The piece to begin with at a peer that has all, among those that `want` accepts and that are not requested:
+    /// in the order of [`next`](Picker::next).
     pub fn fresh(&self, want: impl Fn(u32) -> bool) -> Option<u32> {
         let fresh = |piece: &u32| !self.started.contains(piece) && want(*piece);
         if !self.is_rarest_first() {
@@ -200,9 +201,9 @@ impl Picker {
         }
         self.buckets.iter().flatten().copied().find(fresh)
     }
-    /// A stretch of pieces that `want` accepts and nobody was asked for, `max` pieces at most: from `last` on if that is
-    /// one, else from the begin of the longest such stretch, or from a random piece while there is nothing here
-    /// and nothing under way (BEP 19, "HTTP and FTP optimizations").
+    /// A stretch of pieces that `want` accepts and that are not requested, `max` pieces at most: from `last` on if that
+    /// is one, else from the begin of the longest such stretch, or from a random piece while there is nothing here and
+    /// nothing under way (BEP 19, "HTTP and FTP optimizations").
     pub fn gap(
         &self,
         last: Option<u32>,

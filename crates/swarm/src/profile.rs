@@ -1,5 +1,5 @@
-//! What one client does, as data: every rule that differs between clients, and every coupling
-//! whose effect somebody may want to remove, is a field here.
+//! What one client does, as data: every rule that differs between clients, and every coupling whose
+//! effect a study may want to remove, is a field here.
 //!
 //! A profile crosses from Python as resolved JSON: there are no serde defaults, unknown keys are
 //! errors, enums are kebab-case strings, spans are whole nanoseconds in fields named `*_ns`.
@@ -40,7 +40,7 @@ flashcrowd_base::settings! {
         /// Whether a peer that brings the file hides it at first: it offers each neighbour one piece at a time, until
         /// every piece has been seen at a neighbour.
         pub super_seeding: bool,
-        /// Whom to connect to, and how many.
+        /// How many connections there are, and to which peers.
         #[table]
         pub connections: Connections,
         /// When to ask the tracker.
@@ -64,7 +64,7 @@ flashcrowd_base::settings! {
         /// Measuring rates.
         #[table]
         pub meter: MeterRules,
-        /// Choosing whom to upload to.
+        /// The choice of peers to upload to.
         #[table]
         pub choker: Choker,
         /// Spreading the upload limit over time and connections.
@@ -151,8 +151,8 @@ flashcrowd_base::settings! {
         #[min(0.0)]
         #[max(1.0)]
         pub turnover_cutoff: f64,
-        /// To whom a connection is opened first: to the peer named last, or to those that the tracker named and then
-        /// by the canonical priority of BEP 40.
+        /// Which peer is connected first: the peer named last, or those that the tracker named and then by the
+        /// canonical priority of BEP 40.
         pub candidates: CandidateOrder,
         /// Two neighbours that want nothing of each other for this long part, if there are almost as many connections
         /// as allowed; "none": never.
@@ -282,8 +282,7 @@ flashcrowd_base::settings! {
         /// libtorrent means to (`torrent::cancel_block`) and does not: `cancel_request` looks whether the block is
         /// requested still, which `mark_as_writing` has ended just before (1.2 to 2.1.1). So it comes twice.
         pub cancel_doubles: bool,
-        /// In whom the peer is interested: in peers with blocks that nobody was asked for, or with any piece that is
-        /// missing.
+        /// Which peers are interesting: those with blocks that are not requested yet, or with any missing piece.
         pub interest: Interest,
         /// Whether requests that a choke or a lost connection leaves unanswered are made at once to other peers.
         ///
@@ -335,7 +334,7 @@ flashcrowd_base::settings! {
         pub follow_suggestions: bool,
     }
 
-    /// Peer exchange (BEP 11): neighbours tell each other whom they are connected to.
+    /// Peer exchange (BEP 11): neighbours name their connections to each other.
     ///
     /// `ut_pex`. Two clients use it with each other if both understand it.
     pub struct PeerExchangeRules {
@@ -433,7 +432,7 @@ flashcrowd_base::settings! {
         ///
         /// libtorrent `whole_pieces_threshold` 20 s.
         pub whole_pieces_ns: Span,
-        /// Begun pieces of which nobody else owes a block are finished then, too, if as rare.
+        /// Begun pieces of which no other peer owes a block are finished then, too, if as rare.
         ///
         /// libtorrent `piece_picker::requested_from` (`exclusive_active`).
         pub exclusive_pieces: bool,
@@ -460,7 +459,7 @@ flashcrowd_base::settings! {
         pub start: MeterStart,
     }
 
-    /// Choosing whom to upload to.
+    /// The choice of peers to upload to.
     ///
     /// A.2, A.3, A.4, E.
     pub struct Choker {
@@ -671,14 +670,14 @@ pub enum WebSeedOrder {
     Gaps,
 }
 
-/// In whom a peer is interested.
+/// Which peers are interesting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Interest {
-    /// In whoever has a piece with a block that has not been asked for, or owes a block.
+    /// Peers that have a piece with a block that is not requested yet, or that owe a block.
     FreeBlocks,
-    /// In whoever has a piece that is not complete, though all of its blocks may be under way from
+    /// Peers that have a piece that is not complete, though all of its blocks may be under way from
     /// others: BEP 3 to the letter.
     MissingPieces,
 }
@@ -815,7 +814,7 @@ pub enum MeterStart {
     Unchoke,
 }
 
-/// When a slot that became free between two rounds is given out anew.
+/// When a slot that became free between two rounds is given out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -823,13 +822,13 @@ pub enum FreeSlot {
     /// In the next round. The module for ns-2 knows no other time: it has no reaction to interest or
     /// to a lost connection (`clients.md` B.2).
     Round,
-    /// At once: the rule decides anew between rounds, with the rotation and the counters as they are.
-    /// Mainline's choker does so for an interested peer that is lost, and for every change of
+    /// At once: the rule decides again between rounds, with the rotation and the counters as they
+    /// are. Mainline's choker does so for an interested peer that is lost, and for every change of
     /// interest of an unchoked one (A.3, A.4).
     Rechoke,
     /// At the next tick, to which the next round is brought forward; the period of the rounds, and of
-    /// the optimistic places if one was filled, begins anew there. libtorrent does so for an
-    /// unchoked peer that disconnects (`torrent::remove_peer`) or loses interest
+    /// the optimistic places if one was filled, restarts there. libtorrent does so for an unchoked
+    /// peer that disconnects (`torrent::remove_peer`) or loses interest
     /// (`peer_connection::choke_this_peer`): both set the counter of seconds until
     /// `session_impl::recalculate_unchoke_slots` to zero.
     Tick,

@@ -20,7 +20,7 @@ impl RateWindow {
     pub fn new(length: Span) -> RateWindow {
         RateWindow { length, slots: VecDeque::new(), bytes: 0 }
     }
-    /// So many bytes are written now.
+    /// `bytes` bytes are written now.
     pub fn add(&mut self, now: Time, bytes: u32) {
         self.forget(now);
         match self.slots.back_mut() {

@@ -15,11 +15,11 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// So many bytes more.
+    /// Adds `bytes` bytes.
     pub fn add(&mut self, bytes: u32) {
         self.counter = self.counter.saturating_add(bytes);
     }
-    /// So many of the bytes that were added this second were something else.
+    /// `bytes` of the bytes that were added this second were something else.
     pub fn take_back(&mut self, bytes: u32) {
         self.counter = self.counter.saturating_sub(bytes);
     }

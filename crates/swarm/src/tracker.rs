@@ -5,7 +5,7 @@ use flashcrowd_base::{RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a tracker answers, whatever its clients are. Whoever runs one chooses.
+/// How a tracker answers, whatever its clients are. Its operator chooses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -253,7 +253,7 @@ mod tests {
             .map(|n| swarm.ask(1, n, AnnounceEvent::None, None, false).contains(&300))
             .collect();
         assert_eq!(told, [true, false, false, false, false, false]);
-        // The list has fewer than 49 left and is made anew.
+        // The list has fewer than 49 left and is made again.
         assert!(swarm.ask(1, 7, AnnounceEvent::None, None, false).contains(&300));
     }
 

@@ -235,7 +235,7 @@ fn any_rules() -> impl Strategy<Value = (Profile, TrackerRules)> {
         let holds = !switch[0] && profile.choker.seed == Mainline;
         if profile.choker.free_slot == FreeSlot::Rechoke && !holds {
             // Interest that follows requests and a choker without a hold on its choices, which
-            // follows interest, may go round in circles: a choke offers a block anew, all want it,
+            // follows interest, may go round in circles: a choke offers a block again, all want it,
             // and the first to ask ends the interest of the others.
             profile.requests.interest = Interest::MissingPieces;
         }

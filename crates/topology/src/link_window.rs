@@ -57,8 +57,8 @@ impl LinkWindow {
         LinkWindow { window, begin: None, end: None }
     }
 
-    /// It is the begin of the window, or else its end; whoever tells of a begin has each link's
-    /// [most packets](SharedLink::restart_max_packets) counted anew.
+    /// It is the begin of the window, or else its end; at a begin the caller resets each link's
+    /// [most packets](SharedLink::restart_max_packets).
     pub fn mark<'a, K: 'a>(
         &mut self,
         links: impl Iterator<Item = &'a SharedLink<K>>,

@@ -138,7 +138,7 @@ impl<K> SharedLink<K> {
     pub fn sent(&self, now: Time) -> Sent {
         self.direction.sent(&self.conditions, now)
     }
-    /// Its counter of the most packets begins anew.
+    /// Resets its maximum number of packets.
     pub fn restart_max_packets(&mut self, now: Time) {
         self.direction.restart_max_packets(now);
     }

@@ -12,7 +12,7 @@ use road::Frame;
 /// What happens at an instant.
 #[derive(Clone, Debug)]
 enum Event {
-    /// So many packets come, of so many bytes.
+    /// A number of packets come, of a number of bytes each.
     Packets(u32, u32),
     /// The line has another rate.
     Rate(u64),

@@ -207,8 +207,8 @@ fn a_packet_that_comes_from_elsewhere_crosses_the_core_first() {
 }
 
 proptest! {
-    /// Whatever is sent through whatever queues arrives once or is told to be gone once, and what
-    /// one host sends to another arrives in the order in which it was sent.
+    /// Whatever is sent through whatever queues arrives once or is reported gone once, and what one
+    /// host sends to another arrives in the order in which it was sent.
     #[test]
     fn packets_are_conserved_and_pairs_keep_their_order(
         sends in prop::collection::vec((0u64..20, 0u32..4, 0u32..4, 40u32..1500), 1..150),

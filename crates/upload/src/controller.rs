@@ -50,7 +50,7 @@ pub enum Event {
     Resumed,
 }
 
-/// What a controller is told when it is made.
+/// What a controller knows from the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The instant.

@@ -20,7 +20,7 @@ impl Limit {
         }
     }
 
-    /// The limit of so many bytes per second, rounded down to a bit per second and at least 1; infinite
+    /// The limit of `bytes` bytes per second, rounded down to a bit per second and at least 1; infinite
     /// and undefined values are no limit.
     pub fn from_bytes_per_second(bytes: f64) -> Limit {
         if bytes.is_finite() {

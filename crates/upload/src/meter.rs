@@ -15,7 +15,7 @@ impl Meter {
         Meter(Ring::new())
     }
 
-    /// The counter stands at `bytes`. A counter that fell, or a clock that went back, begins anew.
+    /// The counter is at `bytes`. If it fell, or the clock went back, the meter restarts.
     pub(crate) fn note(&mut self, now: Time, bytes: u64) {
         if self.0.back().is_some_and(|(at, before)| now < *at || bytes < *before) {
             *self = Meter::new();

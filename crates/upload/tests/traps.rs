@@ -225,7 +225,7 @@ fn middle(found: &[(f64, &str)]) -> f64 {
 
 const OWN: &str = "your own limit, or --line, is below what autolimit would set";
 
-/// Where there is nothing to find, nothing is lowered: not to measure, and not for a capacity that nobody has seen.
+/// Where there is nothing to find, nothing is lowered: not to measure, and not for a capacity that was never seen.
 #[test]
 fn a_limit_of_the_user_that_does_no_harm_is_left_and_named() {
     let low = Scenario { ceiling: |_| 20e3, ..Scenario::default() };

@@ -1,5 +1,5 @@
-//! What happens in a run, whichever engine plays it: who comes and goes, when something is finished, stalled or
-//! can never finish, where a peer's time went, and the rows of the tables about it.
+//! What happens in a run, on any engine: which peers come and go, when something is finished, stalled or can
+//! never finish, where a peer's time went, and the rows of the tables about it.
 //!
 //! An engine says what it observes, with the instant. It asks what is due, carries it out, and asks for the
 //! outcome and the rows. Nothing here reads a clock, opens a socket, or knows a packet or a process: the

@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each sample counts for as long as it held inside of the window, in whichever order they come.
+        /// Each sample counts for as long as it held inside of the window, in any order.
         #[test]
         fn a_summary_is_over_the_time_in_the_window(
             samples in prop::collection::vec((0_u64..50, 1_u64..2_000_000_000), 1..40),

@@ -53,7 +53,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// How many bytes each of its connections brings, of at most so many connections. A page of fewer bytes than
+    /// How many bytes each of its connections brings, of at most `connections`. A page of fewer bytes than
     /// connections needs no more of them than it has bytes.
     pub fn parts(&self, connections: u32) -> impl Iterator<Item = u64> + use<> {
         let (bytes, count) = (self.bytes, u64::from(connections).min(self.bytes));

@@ -115,8 +115,8 @@ def run(
     engine are never mixed in.
 
     Before anything runs, the memory that it needs is compared with this machine's. A terminal shows
-    a bar; elsewhere a line is printed at the start, every 10 s and at the end. If the runs need an
-    hour or more, the first line says so.
+    a bar; elsewhere a line is printed at the start, every 10 s and at the end. If the runs need
+    half an hour or more, the first line says so.
 
     With --engine both, each engine has a folder of its own name in the results folder, and what
     `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.

@@ -87,7 +87,7 @@ fn who_does_not_keep_to_the_protocol_is_closed() {
     }
 }
 
-/// A block that nobody asked for reaches no file.
+/// A block that was not requested reaches no file.
 #[test]
 fn the_files_of_a_seed_stay_as_they_are() {
     let shared = Shared::files(&[300_000], None);
@@ -177,7 +177,7 @@ fn a_piece_that_is_wrong_is_fetched_of_somebody_else() {
     let _ = seed.end(false);
 }
 
-/// Who connects twice is told who is there, and keeps the first connection.
+/// A second connection of one peer gets a handshake, and the first one stays.
 #[test]
 fn one_connection_to_a_peer_is_enough() {
     let shared = Shared::files(&[300_000], None);

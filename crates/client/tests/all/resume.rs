@@ -49,7 +49,7 @@ fn a_whole_file_is_seeded_and_a_client_may_leave_before_it_joins() {
     shared.put(folder.path());
     let client = flashcrowd_client::Client::bind(settings(&shared, folder.path(), 1)).unwrap();
     client.handle().leave(true);
-    // It is told before it looks at the disk.
+    // It learns so before it checks the disk.
     assert!(!client.run().unwrap().complete);
     let seed = run(settings(&shared, folder.path(), 1));
     seed.wait_for_all();

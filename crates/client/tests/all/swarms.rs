@@ -45,7 +45,7 @@ fn a_file_goes_from_one_to_another() {
     }
 }
 
-/// Everybody comes at once, so that connections cross, and the seed is slow: leechers need each other.
+/// All arrive at once, so that connections cross, and the seed is slow: leechers need each other.
 #[test]
 fn a_crowd_completes_by_each_profile() {
     for name in ["mainline-4.0.2", "modern", "libtorrent"] {

@@ -108,7 +108,7 @@ impl Running {
     pub(crate) fn wait_for_all(&self) -> Progress {
         self.wait_for("whole file", |it| it.of > 0 && it.pieces == it.of)
     }
-    /// It leaves; how it ended, and what it told.
+    /// It leaves; how it ended, and the events that it recorded.
     pub(crate) fn end(mut self, told: bool) -> (Ending, Vec<Event>) {
         self.handle.leave(told);
         let ended = self.thread.take().unwrap().join().unwrap().unwrap();
@@ -130,7 +130,7 @@ pub(crate) fn violations(events: &[Event]) -> Vec<String> {
     events.iter().filter_map(why).collect()
 }
 
-/// Names everybody whom it knows to everybody, and whomever else it is to name.
+/// Names all peers that it knows to all, and any others that it is given.
 pub(crate) struct Tracker {
     pub(crate) url: String,
     pub(crate) named: Arc<Mutex<Vec<SocketAddrV4>>>,

@@ -35,7 +35,7 @@ pub struct Company {
 pub struct CarrierReport {
     /// Packets that this node's kernel did not take.
     pub refused: u64,
-    /// Packets to this node that did not come, as far as later ones told.
+    /// Packets to this node that are missing, as later ones show.
     pub lost: u64,
     /// Packets that came after they were due.
     pub late: u64,
@@ -105,7 +105,7 @@ impl Carrier {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            // Nobody sends packets before the run begins.
+            // There are no packets before the run begins.
             self.receive(&mut |_, _| {})?;
         }
         Ok(self.settle())
@@ -181,7 +181,7 @@ impl Carrier {
             };
             let now = monotonic_ns();
             let Some((node, datagram)) = datagram::read(self.run, &self.buffer[..bytes]) else {
-                continue; // Of nobody who belongs here.
+                continue; // From a stranger.
             };
             if self.nodes.get(node as usize) != Some(&from) {
                 continue;
@@ -208,7 +208,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// So many packets came after they were due.
+    /// `packets` packets came after they were due.
     pub(crate) fn note_late(&mut self, packets: u64) {
         self.report.late += packets;
     }

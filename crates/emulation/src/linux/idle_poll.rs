@@ -1,9 +1,9 @@
 //! Idle polling: processors do not halt while a network runs.
 //!
 //! A virtual processor that halts goes back to the host, which may take a millisecond to give it again; a
-//! real one sleeps the deeper, and wakes the later, the longer nothing is to do. Kernels poll instead where
-//! they are told to (`idle=poll`, `haltpoll`), which takes an administrator and a reboot. This takes neither:
-//! one thread a processor that asks for nothing and makes way for everybody (`SCHED_IDLE`, sched(7)); to the
+//! real one sleeps the deeper, and wakes the later, the longer nothing is to do. Kernels poll instead if
+//! configured (`idle=poll`, `haltpoll`), which takes an administrator and a reboot. This takes neither: one
+//! thread a processor that asks for nothing and makes way for all others (`SCHED_IDLE`, sched(7)); to the
 //! scheduler a processor that has no other thread is idle (`sched_idle_cpu`).
 
 use rustix::process::setpriority_process;
@@ -72,7 +72,7 @@ fn processors() -> io::Result<Vec<usize>> {
     Ok(if limited { Vec::new() } else { found })
 }
 
-/// Ties the calling thread to a processor, and lets it run when nobody else wants to.
+/// Pins the calling thread to a processor, and lets it run only when that is idle.
 fn make_way(processor: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(processor);

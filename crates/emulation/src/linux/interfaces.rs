@@ -76,8 +76,8 @@ impl Interfaces {
         Ok(())
     }
 
-    /// The next packet of what the epoll told of by that number: the host that sent it, its
-    /// bytes, and what the host left to its card. `None` if there is none.
+    /// The next packet of what the epoll named by that number: the host that sent it, its bytes,
+    /// and what the host left to its card. `None` if there is none.
     pub(crate) fn read(
         &mut self,
         number: u64,
@@ -103,7 +103,7 @@ impl Interfaces {
         }
     }
 
-    /// Packets that hosts sent and nobody took in time.
+    /// Packets that hosts sent and that were not read in time.
     pub(crate) fn dropped(&self, namespaces: &[Namespace]) -> io::Result<u64> {
         let drops = namespaces.iter().map(|namespace| namespace.within(host::dropped));
         let before = match self {

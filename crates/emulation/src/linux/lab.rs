@@ -264,7 +264,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Whether the emulator's thread has ended, by itself or as it was told.
+    /// Whether the emulator's thread has ended, by itself or after `stop`.
     pub fn has_ended(&self) -> bool {
         self.running.as_ref().is_none_or(|running| running.emulator.is_finished())
     }
@@ -452,7 +452,7 @@ impl Driver {
         });
         carrier.note_late(late);
         self.carrier = Some(carrier);
-        self.advance(self.latest); // What leaves for other nodes had nobody to take it.
+        self.advance(self.latest); // What leaves for other nodes was not read.
         read
     }
 

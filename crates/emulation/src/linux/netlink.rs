@@ -94,7 +94,7 @@ fn interface(index: u32, flags: u32) -> Vec<u8> {
     body
 }
 
-/// Gives an interface an IPv4 address that is nobody else's.
+/// Gives an interface a unique IPv4 address.
 pub(crate) fn add_address(index: u32, address: [u8; 4]) -> io::Result<()> {
     let mut body = vec![AF_INET, 32, 0, 0];
     body.extend(index.to_ne_bytes());
@@ -103,9 +103,10 @@ pub(crate) fn add_address(index: u32, address: [u8; 4]) -> io::Result<()> {
     request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
 }
 
-/// Sends everything through an interface; TCP begins with so many segments, acknowledges each one at once if
-/// wanted, and has this congestion controller if one is given. Of a route it may be any that the kernel has,
-/// where a namespace's default (`tcp_congestion_control`) may only be one that the machine allows to everybody.
+/// Sends everything through an interface. TCP starts with `initial_window` segments, acknowledges each
+/// segment at once if wanted, and uses this congestion controller if one is given. A route may name any
+/// controller that the kernel has; a namespace's default (`tcp_congestion_control`) only one that
+/// unprivileged users may choose.
 pub(crate) fn add_default_route(
     index: u32,
     initial_window: u32,

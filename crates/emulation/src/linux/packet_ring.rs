@@ -40,7 +40,8 @@ pub(crate) struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// A ring for the interfaces of the calling thread's namespace, for packets of at most so many bytes.
+    /// A ring for the interfaces of the calling thread's namespace, for packets of at most `max_bytes`
+    /// bytes.
     pub(crate) fn new(max_bytes: u32) -> io::Result<PacketRing> {
         let (family, cooked) = (AddressFamily::PACKET, SocketType::DGRAM);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -127,7 +128,7 @@ impl PacketRing {
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         let mut found = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most as many bytes as it is told that there are.
+        // SAFETY: the kernel writes at most `length` bytes.
         let failed = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),

@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Addresses of the ends of each pair, locally administered: nobody but the two sees them.
+/// Addresses of the ends of each pair, locally administered: only the two ends see them.
 pub(crate) const HOST_END: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const CORE_END: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// Longer than any packet: the MTU that counts is the host's.
@@ -22,9 +22,9 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// Pairs of virtual Ethernet interfaces (veth), one end of each in the namespace of a host and the other
 /// in a namespace of their own, where one raw socket (AF_PACKET) reads and writes all of them.
 ///
-/// Nobody resolves addresses: both ends know each other's, and ARP is off. A device that hands
-/// over packets inside of one machine leaves sums and segmentation to the other end; here the kernel is
-/// made to do both before a packet is read, as TUN does.
+/// No addresses are resolved: both ends know each other's, and ARP is off. A device that hands over
+/// packets inside of one machine leaves sums and segmentation to the other end; here the kernel is made
+/// to do both before a packet is read, as TUN does.
 #[derive(Debug)]
 pub(crate) struct Patchbay {
     /// The namespace of the other ends, there as long as this is.

@@ -48,8 +48,8 @@ impl<'a> Relaid<'a> {
     }
 }
 
-/// Bits that are left of the packet in transmission, which departs at `departs` and has so many bytes of
-/// others behind it.
+/// Bits that are left of the packet in transmission, which departs at `departs` and has `behind` bytes
+/// of others behind it.
 pub(super) fn bits_left(
     service: Service<'_>,
     cursor: Option<&Cursor>,

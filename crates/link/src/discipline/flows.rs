@@ -128,7 +128,7 @@ mod tests {
         .collect()
     }
 
-    /// Whichever is taken out, the others keep their order, and the end is still the end.
+    /// If any is taken out, the others keep their order, and the end is still the end.
     #[test]
     fn a_flow_leaves_its_round_from_any_place() {
         for (gone, left) in [(7, [3, 5, 9]), (3, [7, 5, 9]), (5, [7, 3, 9]), (9, [7, 3, 5])] {

@@ -56,7 +56,7 @@ pub(crate) struct Context<'a> {
     pub(crate) counters: &'a mut DisciplineCounters,
     /// The packet that is being offered, and whether it was dropped.
     pub(crate) newcomer: Option<(u32, bool)>,
-    /// Told of each other packet that is dropped.
+    /// Called for each other packet that is dropped.
     pub(crate) dropped: &'a mut dyn FnMut(u32, Cause),
 }
 

@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// RFC 8033 4.1: what is dropped since there is no room begins the count anew.
+    /// RFC 8033 4.1: a drop for want of room restarts the count.
     #[test]
     fn a_full_queue_drops_the_newcomer() {
         let mut line =

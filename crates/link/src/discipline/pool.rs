@@ -16,7 +16,7 @@ pub(crate) struct Held {
     pub(crate) ecn: Ecn,
     /// Whether this link has marked it.
     pub(crate) marked: bool,
-    /// Rises from packet to packet, whichever list they are in.
+    /// Rises from packet to packet, in all lists together.
     pub(crate) number: u64,
 }
 
@@ -36,8 +36,8 @@ impl Held {
     }
 }
 
-/// All packets of a discipline, in whichever of its lists. Places are used again, so that nothing
-/// is allocated once the queue has been as long as it gets.
+/// All packets of a discipline, in any of its lists. Places are used again, so that nothing is
+/// allocated once the queue has been as long as it gets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     places: Slab<Held>,

@@ -25,7 +25,7 @@ pub(crate) struct Served {
     pub(crate) free_at: Time,
 }
 
-/// So many steps are made one by one; farther ones are found by bisection.
+/// This number of steps is made one by one; farther ones are found by bisection.
 const STEPS: usize = 8;
 /// Bit/s times nanoseconds of a byte.
 const BYTE: u128 = 8_000_000_000;

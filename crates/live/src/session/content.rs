@@ -4,7 +4,7 @@ use twox_hash::xxhash3_128::Hasher;
 /// Bytes before content repeats. A prime, so that a range that is moved by any usual size differs.
 const PERIOD: usize = 1_048_573;
 
-/// Bytes that look random and follow from a seed: whoever knows it can compute any part.
+/// Bytes that look random and follow from a seed: any part can be computed from it.
 #[derive(Clone, Debug)]
 pub struct Content {
     period: Vec<u8>,

@@ -28,7 +28,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(u64),
     /// As much as goes in this time; what is queued then is still delivered.
     Time(Duration),

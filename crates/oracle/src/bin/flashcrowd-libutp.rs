@@ -1,9 +1,9 @@
 //! libutp on a UDP socket, for one flow of an emulated network: `flashcrowd-libutp receive LOCAL [BYTES]`
 //! and `flashcrowd-libutp send LOCAL REMOTE BEGIN_NS TARGET_US [BYTES]`.
 //!
-//! The sender calls at an instant of the monotonic clock, and sends so many bytes, or until it is ended. Both
-//! write a line of JSON about themselves twenty times a second, with instants of that clock; libutp itself
-//! gets one that begins with the process. Everything that it tells of a connection is in its log.
+//! The sender calls at an instant of the monotonic clock, and sends a number of bytes, or until it is ended.
+//! Both write a line of JSON about themselves twenty times a second, with instants of that clock; libutp
+//! itself gets one that begins with the process. Everything that it reports of a connection is in its log.
 
 use std::collections::VecDeque;
 use std::env;
@@ -23,7 +23,7 @@ const LOOK_MS: libc::c_int = 20;
 const BATCH: usize = 32;
 /// Bytes offered at a time.
 const OFFER: usize = 1 << 16;
-/// The content repeats after so many bytes: a prime, so that moved bytes differ.
+/// The period of the content in bytes: a prime, so that moved bytes differ.
 const PERIOD: u64 = 251;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -226,7 +226,7 @@ impl Driver {
                 Ok((len, from)) => {
                     self.tick();
                     let remote = *self.remote.get_or_insert(from);
-                    // Of one flow, and of nobody else.
+                    // Of this flow only.
                     if from == remote {
                         self.libutp.receive(from.port(), &self.buffer[..len]);
                     }

@@ -1,5 +1,5 @@
 //! Ours and libutp in one network, in both roles, over many networks drawn from seeds: every
-//! transfer completes intact. `FLASHCROWD_LOCKSTEP=5000` runs so many.
+//! transfer completes intact. `FLASHCROWD_LOCKSTEP=5000` runs 5000.
 
 use super::host::{Application, Close, Host, Ours, message};
 use super::theirs::Theirs;
@@ -149,8 +149,8 @@ fn judge<A: Host, B: Host>(
     Outcome::Unexplained(format!("{failures:?}"))
 }
 
-/// Whether the last packet that `who` sent was sent at least so many `times`, by its kind, and each of the last
-/// times either it was lost, or the other end answered and all of that was lost.
+/// Whether the last packet of `who` was sent at least `times` times, by its kind, and each of the last times
+/// either it was lost, or the other end answered and all of that was lost.
 fn is_out_of_luck(log: &[Sent], who: usize, times: impl Fn(PacketKind) -> usize) -> bool {
     let packets: Vec<(&Sent, Packet)> =
         log.iter().map(|sent| (sent, wire::decode(&sent.bytes).expect("uTP").0)).collect();
@@ -171,7 +171,7 @@ fn is_out_of_luck(log: &[Sent], who: usize, times: impl Fn(PacketKind) -> usize)
     sendings.len() >= times
         && sendings.iter().enumerate().skip(before).all(|(nth, &from)| {
             let to = sendings.get(nth + 1).copied().unwrap_or(packets.len());
-            // A keep-alive, 29 s later, finds nobody.
+            // A keep-alive, 29 s later, gets no answer.
             let soon = |sent: &Sent| sent.at.since(packets[from].0.at) < Span::from_secs(20);
             let mut answers = packets[from..to]
                 .iter()

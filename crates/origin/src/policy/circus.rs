@@ -164,7 +164,7 @@ struct Regions {
 }
 
 impl Regions {
-    /// The region of a file, as long as memory allows with so many active files.
+    /// The region of a file, as long as memory allows with the active files.
     fn of(&self, world: &World, file: u32) -> Region {
         let layout = world.file(file).layout;
         let share = world.memory_at_rest() / u64::from(world.active_files().max(1));
@@ -174,7 +174,7 @@ impl Regions {
         Region { length: length.max(min), ..self.all[file as usize] }
     }
 
-    /// Whether an extent is in the region of a file that somebody downloads.
+    /// Whether an extent is in the region of a file that has downloads.
     fn keep(&self, world: &World, slot: u32) -> bool {
         let slot = world.cache().slot(slot);
         let file = world.file(slot.file);

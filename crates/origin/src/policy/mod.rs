@@ -21,12 +21,13 @@ use crate::world::{Choice, World};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// A policy. It is asked what a client whose socket has room takes next, what to read before anybody waits for it, and
-/// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
-/// used again after `left`, `closed` and `gone`.
+/// A policy. It decides what a client whose socket has room takes next, what to read ahead, and which extent gives up
+/// its memory; it gets all events. Numbers of clients, files and slots are small, and used again after `left`,
+/// `closed` and `gone`.
 ///
-/// What the origin does by itself: an extent is asked of the disk once, whoever wants it; the disk's queue serves each
-/// party in turn, and each first come, first served; whoever waits is asked again when the extent has come, before it can be evicted.
+/// What the origin does by itself: an extent is asked of the disk once, for all that want it; the disk's queue serves
+/// one party after the other, and each first come, first served; a client that waits is asked again when the extent has
+/// come, before it can be evicted.
 pub trait Policy: Debug + Send {
     /// There is one more file; its number is the number of files so far, or that of one that was closed.
     fn opened(&mut self, world: &World, file: u32);
@@ -62,8 +63,8 @@ pub trait Policy: Debug + Send {
     fn asked(&mut self, _world: &World, _slot: u32) {}
     /// The disk has brought an extent.
     fn loaded(&mut self, world: &World, slot: u32);
-    /// An extent is about to go: out of memory, or, as the state of its slot says, before it came there, because nobody
-    /// waits for it any more or the disk could not read it.
+    /// An extent is about to go: out of memory, or, as the state of its slot says, before it came there, because no
+    /// client waits for it any more or the disk could not read it.
     fn gone(&mut self, world: &World, slot: u32);
     /// The slot, [evictable](crate::Cache::evictable), whose memory is needed for another extent.
     fn victim(&mut self, world: &World) -> Option<u32>;

@@ -192,7 +192,7 @@ impl Ranking {
         self.settle(parent);
     }
 
-    /// So many clients more miss something of these extents of a file, or fewer.
+    /// The number of clients that miss something of these extents of a file changes by `clients`.
     pub(super) fn add(&mut self, file: u32, extents: &ExtentSet, clients: i32) {
         let key = key(file, 0);
         let mut at = self.root;
@@ -263,7 +263,7 @@ mod tests {
     const FILES: u32 = 3;
 
     proptest! {
-        /// Against a list that is sorted anew whenever it is looked at.
+        /// Against a list that is sorted at each look.
         #[test]
         fn it_is_the_order_of_worth(
             size in prop_oneof![1u32..100, 4000u32..9000, 1_000_000u32..1_000_100],

@@ -23,7 +23,7 @@ impl Region {
     pub(super) fn touches(&self, blocks: Range<u32>) -> bool {
         self.length > 0 && (self.contains(blocks.start) || blocks.contains(&self.begin))
     }
-    /// The block that is so many behind `from`, around the file.
+    /// The block that is `steps` behind `from`, around the file.
     pub(super) fn step(&self, from: u32, steps: u32) -> u32 {
         ((u64::from(from) + u64::from(steps)) % u64::from(self.blocks.max(1))) as u32
     }

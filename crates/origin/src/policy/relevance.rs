@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Relevance {
-    /// The next extent for a client is read when it has so many blocks or fewer left of what is in memory, if the disk
-    /// has nothing else to do; 0: never before it waits.
+    /// The next extent for a client is read when at most this many of its blocks in memory are left, if the disk is
+    /// idle; 0: never before it waits.
     pub ahead: u32,
 }
 
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn what_nobody_misses_goes_first() {
         let (mut origin, file) = origin(relevance(), 20);
-        // Blocks 0 to 9 are missed by another one, 10 to 17 by nobody else.
+        // Another client misses blocks 0 to 9, and no other 10 to 17.
         join(&mut origin, file, slice::from_ref(&(0..10)));
         let reader = join(&mut origin, file, &[0..18, 500..510]);
         get(&mut origin, reader, 28, true);
@@ -379,7 +379,7 @@ mod tests {
         assert!((10..18).all(|block| !has(&origin, block)));
     }
 
-    /// The policy, and beside it what is in memory sorted anew by what all clients miss.
+    /// The policy, and beside it what is in memory, sorted each time by what all clients miss.
     #[derive(Debug)]
     struct Sorted(RelevancePolicy);
 
@@ -454,8 +454,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever comes, takes something and goes, on several files: what gives up its memory is what it would be if the worth of
-        /// all that is in memory were counted anew each time.
+        /// Clients come, take blocks and go, on several files: what gives up its memory is what it would be if the
+        /// worth of all that is in memory were counted each time.
         #[test]
         fn what_goes_is_what_is_worth_least(
             ahead in 0u32..20,

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Length of a block, which is an extent.
 pub(super) const BLOCK: u64 = 65_536;
 
-/// One file of 1000 blocks, and memory for so many.
+/// One file of 1000 blocks, and memory for `memory` of them.
 pub(super) fn origin(scheduling: Scheduling, memory: u64) -> (Origin, FileId) {
     let settings = Settings {
         extent_bytes: BLOCK as u32,
@@ -20,8 +20,8 @@ pub(super) fn origin(scheduling: Scheduling, memory: u64) -> (Origin, FileId) {
     (origin, file)
 }
 
-/// The client's socket has room for a block, so many times, and the disk answers at once: the blocks that it gets. It
-/// accepts them if it `accepts`.
+/// The client's socket has room for a block, `blocks` times, and the disk answers at once: the blocks that it gets.
+/// It accepts them if it `accepts`.
 pub(super) fn get(origin: &mut Origin, client: ClientId, blocks: usize, accepts: bool) -> Vec<u64> {
     let mut got = vec![];
     for _ in 0..blocks {

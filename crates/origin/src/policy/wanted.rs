@@ -73,7 +73,7 @@ impl Wanted {
         self.groups.added[group] + self.chunks.added[group / 64]
     }
 
-    /// So many clients more miss something of these extents, or fewer.
+    /// The number of clients that miss something of these extents changes by `clients`.
     pub(super) fn add(&mut self, extents: &ExtentSet, clients: i32) {
         let mut next = extents.next_chunk(0);
         while let Some(chunk) = next {

@@ -158,7 +158,7 @@ impl SwarmRules {
         Ok(state.agenda[swarm as usize].peek().map(|Reverse((at, ..))| at.seconds()))
     }
 
-    /// The client of a peer has joined; whether it may, as nobody comes to a swarm that was stopped.
+    /// The client of a peer has joined; whether it may: a stopped swarm takes no peers.
     fn arrive(&self, now_s: f64, number: u32) -> bool {
         let mut state = self.state();
         let comes = state.rules.arrive(at(now_s), number);
@@ -216,7 +216,7 @@ impl SwarmRules {
         next
     }
 
-    /// The timeline stops a swarm: nobody comes any more, and these peers leave.
+    /// The timeline stops a swarm: arrivals end, and these peers leave.
     fn stop(&self, workload: u32) -> PyResult<Vec<u32>> {
         let (mut state, swarm) = self.swarm(workload)?;
         Ok(state.rules.stop(swarm))
@@ -239,14 +239,14 @@ impl SwarmRules {
         self.state().limits.insert(number, limit_of(upload_bps));
     }
 
-    /// Whether somebody is online who lacks something and is played elsewhere.
+    /// Whether an online peer that another node plays lacks pieces.
     fn wanted_elsewhere(&self, now_s: f64, workload: u32, wanted: bool) -> PyResult<()> {
         let (mut state, swarm) = self.swarm(workload)?;
         state.rules.wanted_elsewhere(at(now_s), swarm, wanted);
         Ok(())
     }
 
-    /// Why a swarm can go on no longer, if it cannot; `held` are the pieces that somebody has, as `part` takes them.
+    /// Why a swarm can go on no longer, if it cannot; `held` are the pieces that online peers have, as for `part`.
     fn stall(
         &self,
         now_s: f64,
@@ -264,8 +264,8 @@ impl SwarmRules {
         Ok(rules.stall(at(now_s), swarm, missing, |number| online[number as usize]))
     }
 
-    /// How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that somebody here has, as a bitfield;
-    /// None where a program has not said. `whole`: somebody has them all.
+    /// How far a swarm is (JSON), for `SwarmWatch`. `held` are the pieces that online peers here have, as a
+    /// bitfield; None if one has not reported. `whole`: one peer has all.
     fn part(&self, workload: u32, held: Option<&[u8]>, whole: bool) -> PyResult<String> {
         let (state, swarm) = self.swarm(workload)?;
         let standing = state.rules.standing(swarm, None, state.online());
@@ -450,7 +450,7 @@ impl SwarmWatch {
     }
 }
 
-/// Whether somebody lacks something in a part of a swarm (JSON).
+/// Whether a peer lacks pieces in a part of a swarm (JSON).
 #[pyfunction]
 pub(crate) fn swarm_waits(part: &str) -> PyResult<bool> {
     Ok(parsed(part)?.standing.waits)
@@ -475,7 +475,7 @@ fn together(watch: &Watch, parts: &[String]) -> PyResult<Standing> {
     Ok(Standing { missing: held.missing(watch.pieces()), ..standing })
 }
 
-/// The tracker of a swarm: who is in it, and whom it names to whom.
+/// The tracker of a swarm: its peers, and which peers an answer names.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct TrackerRegister {
     state: Mutex<(Tracker, RandomStream)>,

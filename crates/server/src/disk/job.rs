@@ -4,7 +4,7 @@ use flashcrowd_origin::ReadId;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Who asks for reads, and is told what came of each.
+/// Asks for reads, and gets their results.
 pub(crate) trait Requester: Debug + Send + Sync {
     fn completed(
         self: Arc<Self>,

@@ -71,7 +71,8 @@ impl fmt::Display for ReadBy {
 }
 
 impl Disk {
-    /// For so many reads at once, of extents of so many bytes. With `trial`, they take as long as they would on such a disk.
+    /// For `reads` reads at once, of extents of `extent` bytes. With `trial`, they take as long as they would on such
+    /// a disk.
     pub(crate) fn start(
         reader: Reader,
         reads: u32,

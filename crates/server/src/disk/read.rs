@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// A job that is being carried out, whoever asks the system: with the memory that the system writes into, which does not move with
-/// it.
+/// A job that is being carried out, by a thread or by the kernel: with the memory that the system writes into, which
+/// does not move with it.
 #[derive(Debug)]
 pub(super) struct Read {
     job: Job,
@@ -68,7 +68,7 @@ impl Read {
         self.turn.as_ref().map_or(Duration::ZERO, Turn::wait)
     }
 
-    /// Tells whoever asked for it; the reader's own memory is free again.
+    /// Gives the result to its requester; the reader's own memory is free again.
     pub(super) fn end(self) -> Scratch {
         let Read { job, turn, mut scratch, outcome, .. } = self;
         let Job { requester, read, file, slot, mut buffer, .. } = job;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Reads that the kernel carries out (io_uring), and the file descriptor that wakes whoever waits for them.
+/// Reads that the kernel carries out (io_uring), and the file descriptor that wakes the thread that waits
+/// for them.
 ///
 /// It has a place for each of them, where a read and its memory stay until the kernel has answered; at the end, too.
 pub(super) struct Ring {
@@ -35,7 +36,7 @@ const WAKEUP: u64 = u64::MAX;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Ring {
-    /// For so many reads at once. The kernel may have no rings, or not allow them.
+    /// For `reads` reads at once. The kernel may have no rings, or not allow them.
     pub(super) fn new(reads: usize, wakeup: Arc<OwnedFd>) -> io::Result<Ring> {
         // One request for each place, and one for the file descriptor. There is room for twice as many answers.
         let requests = u32::try_from(reads + 1).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -128,10 +129,11 @@ impl Ring {
 
     #[allow(unsafe_code, reason = "the kernel writes into memory by its address, later")]
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: what the kernel writes into is memory of a read, and where it finds how long it is to wait is a place. Places are in
-        // memory that does not move; a read's memory does not move with it. A read stays in its place until there is the answer to
-        // its one request, also when the ring is dropped, and nobody else refers to its memory meanwhile; files are open as long as the
-        // reads of them are there. Of an entry that is not taken, as there is no room, the kernel hears nothing.
+        // SAFETY: what the kernel writes into is memory of a read, and where it finds how long it is to wait is a
+        // place. Places are in memory that does not move; a read's memory does not move with it. A read stays in its
+        // place until there is the answer to its one request, also when the ring is dropped, and nothing else refers to
+        // its memory meanwhile; files are open as long as the reads of them are there. Of an entry that is not taken,
+        // as there is no room, the kernel hears nothing.
         let pushed = unsafe { self.ring.submission().push(entry) };
         pushed.expect("there is room for one of each place and one more");
     }

@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// As one waits who writes into a pipe until somebody reads.
+    /// A writer waits at a pipe until it has a reader.
     #[test]
     fn what_is_no_file_is_not_opened() {
         let directory = tempfile::tempdir().unwrap();

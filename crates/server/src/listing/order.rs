@@ -57,7 +57,7 @@ impl SortOrder {
         format!("sort={}&order={way}", self.by.word())
     }
 
-    /// The place of an entry. `value`: its size in bytes or its date in seconds, whichever it is sorted by.
+    /// The place of an entry. `value`: its size in bytes or its date in seconds, by the order of the list.
     pub(crate) fn place(self, is_file: bool, value: i64, name: Vec<u8>) -> SortKey {
         let value = if self.by == By::Name || self.by == By::Size && !is_file { 0 } else { value };
         SortKey {
@@ -194,7 +194,8 @@ mod tests {
             }
         }
 
-        /// Directories first, then by value or name, whichever way; those of one value by name.
+        /// Directories first, then by value or name, in either direction; those of one value by
+        /// name.
         #[test]
         fn places_are_in_order(
             values in prop::collection::vec((any::<bool>(), any::<i64>(), "[a-cB]{1,3}"), 2..8),

@@ -106,7 +106,7 @@ pub(super) fn row(entry: &SortKey, facts: Facts) -> String {
     )
 }
 
-/// The end of a page that shows so many directories and files, of so many bytes in all, from the first entry to the last.
+/// The end of a page that shows all entries: their numbers, and the bytes of all files.
 pub(super) fn whole(directories: usize, files: usize, bytes: u64) -> String {
     let count = |count: usize, one: &str, many: &str| {
         format!("{} {}", grouped(count as u64), if count == 1 { one } else { many })

@@ -1,4 +1,5 @@
-//! Requests with bodies, which nobody here reads: they fill no memory, and what is in them is never taken for a request.
+//! Requests with bodies, which the server does not read: they fill no memory, and what is in them is never taken for a
+//! request.
 
 use crate::client::{Answer, Client, get};
 use crate::http_2::{connect, drain, run};
@@ -14,7 +15,7 @@ use std::thread;
 const TRAP: &str = "GET /trap HTTP/1.1\r\nHost: test\r\n\r\n";
 const NEXT: &str = "GET /next HTTP/1.1\r\nHost: test\r\n\r\n";
 static CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
-/// A body of so many bytes is large.
+/// A body of this number of bytes is large.
 const LARGE: usize = 100_000_000;
 /// What may be written of it: what lies in the buffers of two sockets, of 4 and 6 MiB with Linux' defaults.
 const BUFFERS: usize = 16 << 20;
@@ -111,7 +112,7 @@ fn a_body_that_does_not_come_holds_nothing() {
             stand.until(|now| now.connections == 0 && now.clients == 0);
         }
     }
-    // Nobody is asked for a body that is not read (RFC 9110, 10.1.1).
+    // The server asks for no body that it does not read (RFC 9110, 10.1.1).
     let mut client = Client::connect(stand.address);
     let fields = [("Content-Length", "1000"), ("Expect", "100-continue")];
     assert_eq!(client.ask("POST", "/f", &fields).status, 405);

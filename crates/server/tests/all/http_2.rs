@@ -28,7 +28,7 @@ pub(crate) fn run<T>(what: impl Future<Output = T>) -> T {
     runtime.block_on(async { timeout(PATIENCE, what).await.expect("it ends") })
 }
 
-/// A connection whose streams take so many bytes before they must be told of more.
+/// A connection whose streams take `window` bytes before they need a WINDOW_UPDATE.
 pub(crate) async fn connect(stand: &Stand, window: u32) -> Connection {
     let stream = TcpStream::connect(stand.address).await.unwrap();
     let mut builder = Builder::new();
@@ -243,7 +243,7 @@ fn idle_connections_end() {
     run(async {
         let mut connection = connect(&stand, 1000).await;
         assert_eq!(connection.ask(Method::GET, "/f", &[]).await.0, 200);
-        // It is told, by GOAWAY.
+        // It gets a GOAWAY.
         connection.end.await.unwrap().unwrap();
     });
     stand.until(|now| now.connections == 0);

@@ -139,7 +139,7 @@ fn large_heads_are_refused() {
     let stand = Stand::new(&[("f", b"x")]);
     let mut client = Client::connect(stand.address);
     let head = format!("GET /f HTTP/1.1\r\nHost: x\r\nX: {}", "y".repeat(1 << 20));
-    // It may be told, or be cut off while it sends.
+    // It may get an answer, or be cut off while it sends.
     let _ = client.stream.get_mut().write_all(head.as_bytes());
     if let Some(answer) = client.head() {
         assert_eq!(answer.status, 431);
@@ -152,7 +152,7 @@ fn large_heads_are_refused() {
     assert_eq!(get(stand.address, "/f", &[("Range", &value)]).status, 416);
 }
 
-/// Downloads of a file that changes under way end without an end; nobody gets a mixture.
+/// Downloads of a file that changes under way end without an end; no client gets a mixture.
 #[test]
 fn a_file_that_changes_ends_its_downloads() {
     let (old, new) = (contents(20_000_000, 3), contents(20_000_000, 4));
@@ -334,7 +334,7 @@ fn answers_below_the_service_have_a_line_too() {
     assert_eq!(text.matches(" text 0 late\n").count(), 4, "{text}");
 }
 
-/// The attack of a client that fills a log which nobody reads: two heads of 60 kB, each byte of which is escaped.
+/// The attack of a client that fills a log without a reader: two heads of 60 kB, each byte of which is escaped.
 #[test]
 fn lines_have_a_bound_and_so_has_the_memory_for_them() {
     let place = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// As they would be sent by somebody who means harm, not by a client that normalises.
+/// As an attacker would send them, not a client that normalises.
 #[test]
 fn no_target_leads_out() {
     let stand = Stand::new(&[("served/f", b"inside")]);
@@ -102,7 +102,7 @@ fn names_with_a_dot_are_not_served_unless_that_is_wished_for() {
     assert_eq!(statuses(all), ([y; 9], true));
 }
 
-/// A pipe has nobody at its other end: opening it must not wait.
+/// A pipe has no writer: opening it must not wait.
 #[test]
 fn what_is_no_file_is_not_served() {
     let stand = Stand::new(&[("d/f", b"x")]);

@@ -106,7 +106,7 @@ fn preconditions_have_their_statuses() {
         (vec![("If-Range", &weak[..]), ("Range", "bytes=1-2")], 200),
         (vec![("If-Range", DATE), ("Range", "bytes=1-2")], 206),
         (vec![("If-Range", "\"x\""), ("Range", "bytes=9999-")], 200),
-        // A precondition that fails is told before a range that cannot be.
+        // A failed precondition has priority over an impossible range.
         (vec![("If-None-Match", &etag[..]), ("Range", "bytes=9999-")], 304),
     ] {
         for method in ["GET", "HEAD"] {
@@ -231,7 +231,8 @@ fn mirrors_agree_on_tags_of_date_and_length_and_not_on_others() {
     }
 }
 
-/// Rewritten in place with its old length and its old date: nobody goes on with another file's part.
+/// Rewritten in place with its old length and its old date: no client resumes with another file's
+/// part.
 #[test]
 fn a_file_that_is_rewritten_under_its_old_date_has_another_tag() {
     for etag in ["mtime-size", "version"] {

@@ -71,7 +71,7 @@ fn a_stream_of_holes_has_those() {
     assert_eq!((none.status, none.field("content-range")), (416, "bytes */300000"));
 }
 
-/// Without having asked for it, nobody gets another order: by preference alone, or by ranges alone.
+/// A client that did not ask for it gets no other order: by preference alone, or by ranges alone.
 #[test]
 fn nobody_gets_an_order_unasked() {
     let file = contents(400_000, 6);
@@ -167,7 +167,7 @@ fn hints_are_bounded() {
     assert_eq!(answer.field("resident-ranges").split(',').count(), 32);
 }
 
-/// Many at once with little memory: everybody has every byte, and the disk was read for all of them together.
+/// Many at once with little memory: each has every byte, and the disk was read for all of them together.
 #[test]
 fn a_crowd_shares_what_is_read() {
     let file = contents(2_000_000, 9);

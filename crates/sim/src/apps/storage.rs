@@ -24,7 +24,7 @@ impl Storage {
         let machine = Origin::new(settings).expect("the settings can be");
         Storage { machine, disk: medium.build(Span::ZERO), reads: Slab::default() }
     }
-    /// The disk is asked for so many bytes: when they are there, and the number of the read.
+    /// The disk is asked for `bytes` bytes: when they are there, and the number of the read.
     pub(super) fn read(
         &mut self,
         now: Time,

@@ -1,6 +1,6 @@
 use super::World;
 
-/// Writes as much of what is `unsent` as the socket takes; whoever writes its `last` bytes closes after them.
+/// Writes as much of what is `unsent` as the socket takes; the writer of its `last` bytes closes after them.
 pub(super) fn write(world: &mut World, socket: u32, unsent: &mut u64, last: bool) {
     let end = world.sockets.get(socket);
     let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else { return };

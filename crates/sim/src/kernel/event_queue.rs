@@ -3,8 +3,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Events in the order in which they happen: by time, and among equal times by what they are, as their number says.
-/// When an event was scheduled, and before which others, does not matter, so the order is the same whoever schedules
-/// them, and two runs of one plan and one seed are one run. Events of one time and one number are the same event twice.
+/// When an event was scheduled, and before which others, does not matter, so the order does not depend on the
+/// scheduling thread, and two runs of one plan and one seed are one run. Events of one time and one number are the same
+/// event twice.
 ///
 /// A hierarchical timing wheel: fine slots of 262 µs for the next two seconds, coarse slots of
 /// 16.8 ms for the next minute, a heap beyond. A slot is sorted when its time comes, so events
@@ -19,7 +20,7 @@ pub struct EventQueue<T> {
     /// The events in slots: each slot is a linked list.
     waiting: Slab<Entry<T>>,
     fine: FineLevel,
-    /// Each coarse slot is so many lists.
+    /// Each coarse slot is `LANES` lists.
     coarse: Level<{ COARSE_WORDS * LANES as usize }>,
     far: BinaryHeap<Reverse<Entry<T>>>,
     /// Number of the fine slot in progress, counted from the start of time.
@@ -53,8 +54,8 @@ const BATCH_SLOTS: u64 = 32;
 /// The lists of a coarse slot are walked side by side: an event names the next of its list, and a single list would be
 /// waited for event by event.
 const LANES: u64 = 8;
-/// `look_ahead` prefetches one more event of each of so many slots behind the batch, where more events than this are
-/// pending: fewer are in the processor's cache.
+/// `look_ahead` prefetches one more event of each of this number of slots behind the batch, where more events than
+/// this are pending: fewer are in the processor's cache.
 const SLOTS_AHEAD: u64 = 64;
 const MANY: usize = 1 << 14;
 

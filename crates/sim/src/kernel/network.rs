@@ -60,7 +60,7 @@ impl Network {
     pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
         self.topology.link_mut(link).queued_packets(now)
     }
-    /// The most packets at each link are counted anew.
+    /// Resets the maximum number of packets at each link.
     pub(crate) fn restart_max_packets(&mut self, now: Time) {
         for link in 0..self.topology.links().count() as u32 {
             self.topology.link_mut(link).restart_max_packets(now);

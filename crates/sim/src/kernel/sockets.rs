@@ -209,7 +209,7 @@ pub(crate) fn clamp(space: u64) -> u32 {
 pub(super) struct Timer {
     /// Instant of the earliest pending timer event; others are stale.
     pub(super) armed: Time,
-    /// Deadline of the transport: an event before it is scheduled anew without a look at the socket.
+    /// Deadline of the transport: an earlier event is rescheduled without a look at the socket.
     pub(super) due: Time,
 }
 
@@ -397,7 +397,7 @@ impl<M> Sockets<M> {
     }
 
     /// Whether a timer event at `now` has expired for this socket. A stale event is ignored, one that the
-    /// transport has put off is scheduled anew, neither with a look at the socket.
+    /// transport has put off is rescheduled, neither with a look at the socket.
     pub(crate) fn take_timer(
         &mut self,
         socket: u32,
@@ -589,7 +589,7 @@ impl<M> Sockets<M> {
         }
     }
 
-    /// From now on the owner reads no more than so many bytes, or all that arrive. Whether something has
+    /// From now on the owner reads at most `bytes` bytes, or all that arrive. Whether something has
     /// arrived that it may read.
     pub(crate) fn limit_reads(&mut self, socket: u32, bytes: Option<u64>) -> bool {
         let end = &mut self.all[socket as usize];

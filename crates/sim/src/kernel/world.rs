@@ -241,8 +241,8 @@ impl<M> World<M> {
         Some(SocketEvent { owner, connected, bytes })
     }
 
-    /// Sends the acknowledgements that reading so many bytes has made due. Returns whether the other end has closed, or
-    /// the connection failed.
+    /// Sends the acknowledgements that are due after a read of `bytes` bytes. Returns whether the other end has closed,
+    /// or the connection failed.
     #[inline(always)]
     pub(crate) fn after_socket_event(&mut self, socket: u32, bytes: u64) -> bool {
         let end = self.sockets.get(socket);

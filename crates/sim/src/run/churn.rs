@@ -49,7 +49,7 @@ fn readers(transport: Option<TransportChoice>, stop: Span) -> Plan {
         spread_ns: Span::from_secs(1),
         stop_ns: Some(stop),
     })];
-    // Long enough for whoever waits for an answer to give up.
+    // Long enough for all that wait for an answer to give up.
     plan.stop.horizon_ns = stop + Span::from_secs(1000);
     plan
 }

@@ -11,8 +11,8 @@ use flashcrowd_plan::{Arrivals, Clients, Plan, WebSeed, Workload};
 use flashcrowd_swarm::profile;
 use flashcrowd_workload::Outcome;
 
-/// A server of 1 MiB with little memory at host 0, three clients of its own, one of whom leaves early, and two
-/// leechers of a swarm; 100 ms there and back, and lines down of 1, 2, 3, 4 and 5 Mbit/s.
+/// A server of 1 MiB with little memory at host 0, three clients of its own, one of which leaves early, and
+/// two leechers of a swarm; 100 ms there and back, and lines down of 1, 2, 3, 4 and 5 Mbit/s.
 fn crowd(policy: &str, unsent_bytes: u64) -> Plan {
     let mut plan = flash_crowd(5, 1 << 20, None, path(Span::from_millis(100), 0.001));
     for host in 1..=5 {

@@ -239,9 +239,9 @@ fn the_series_of_a_line() {
 
 #[test]
 fn a_tracker_answers_after_two_round_trips() {
-    // The leecher comes after 1 s and knows nobody; the first packet of the run is its SYN to the
-    // seed, of which the tracker tells. Its host is 100 ms away: handshake and exchange take 200 ms,
-    // and what the tracker takes for an answer comes on top.
+    // The leecher comes after 1 s and knows no peer; the first packet of the run is its SYN to the
+    // seed, which the tracker names. Its host is 100 ms away: handshake and exchange take 200 ms,
+    // and the tracker's time for an answer comes on top.
     for (host, takes, answer) in
         [(None, 0, 1_000), (None, 7, 1_007), (Some(0), 0, 1_200), (Some(0), 30, 1_230)]
     {

@@ -404,8 +404,8 @@ fn pings_are_echoes_and_calls_are_rtp() {
     }
 }
 
-/// Whoever has closed an end keeps sending its FIN until that is acknowledged, however many packets are
-/// lost, and though nobody listens to it any more.
+/// A closed end keeps sending its FIN until that is acknowledged, however many packets are lost, and
+/// though no application has it open any more.
 #[test]
 fn every_fin_is_acknowledged() {
     let mut plan = one_transfer(1000, "linux-6", 0.2, 0);

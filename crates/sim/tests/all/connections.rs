@@ -495,7 +495,7 @@ fn the_queueing_delay_is_that_of_the_packets() {
     assert_eq!(numbers(&tables, "connections", "target_delay_s"), [0.1; 2]);
 }
 
-/// Reordering looks like loss until the originals arrive: what was taken back is told.
+/// Reordering looks like loss until the originals arrive: an undone reduction is logged.
 #[test]
 fn a_reduction_for_nothing_is_told() {
     let mut plan = lossy("linux-6", None, 0.0, 2_000_000);

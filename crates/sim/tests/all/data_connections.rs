@@ -138,8 +138,8 @@ fn a_block_at_a_time_costs_what_the_transport_is_waited_for() {
     assert!(room <= sent && sent < 0.6 * acknowledged, "{room} {sent} {acknowledged}");
 }
 
-/// A client that goes by room writes until its send buffer is full, and goes on when it is told of room: of the connection
-/// that it writes to, not of the one on which the neighbour's blocks come.
+/// A client that goes by room writes until its send buffer is full, and goes on at news of room: of the connection that
+/// it writes to, not of the one on which the neighbour's blocks come.
 #[test]
 fn a_client_that_goes_by_room_fills_its_buffer_and_no_more() {
     for stack in ["linux-2.6", "linux-6"] {

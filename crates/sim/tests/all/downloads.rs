@@ -36,7 +36,7 @@ fn download() -> Download {
     }
 }
 
-/// Two servers with lines of so many Mbit/s up, 40 ms away and back.
+/// Two servers with lines of `mbit` Mbit/s up, 40 ms away and back.
 fn servers(mbit: [u64; 2], download: Download) -> Plan {
     let mut plan = plan(3, "linux-6", path(Span::from_millis(40), 0.0));
     plan.utps = vec![utp::profiles::libtorrent()];
@@ -57,7 +57,7 @@ fn duration(plan: &Plan) -> f64 {
     numbers(&run(plan), "fetches", "duration_s")[0]
 }
 
-/// How long so many bytes take at so many Mbit/s.
+/// How long `bytes` bytes take at `mbit` Mbit/s.
 fn at_rate(bytes: f64, mbit: f64) -> f64 {
     bytes * 8.0 / (mbit * 1e6) / PAYLOAD
 }

@@ -20,7 +20,7 @@ fn slow() -> Medium {
     Medium::HardDisk(HardDisk { rate_bps, ..HardDisk::default() })
 }
 
-/// Clients in order at each of the hosts but the first, which come at these seconds and have a line down of so many
+/// Clients in order at each of the hosts but the first, which come at these seconds and have a line down of `line`
 /// bit/s.
 fn server(line: u64, seconds: &[u64], disk: Medium) -> Plan {
     let lines = vec![line; seconds.len()];
@@ -70,8 +70,8 @@ fn a_server_of_which_no_block_arrives_for_the_stall_time_is_stalled() {
     assert_eq!(numbers(&tables, "downloads", "downloaded_bytes"), [0.0]);
 }
 
-/// Files lie one behind the other: whoever reads the second when the first has just been read finds the arm
-/// at its begin, and who reads the first after the second does not.
+/// Files are one behind the other on the disk. A read of the second right after the first finds the arm at
+/// its begin; a read of the first after the second does not.
 #[test]
 fn the_second_file_begins_where_the_first_one_ends() {
     let mut found = Vec::new();

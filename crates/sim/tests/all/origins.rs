@@ -1,5 +1,5 @@
-//! Content servers: times are what lines and disks say, everybody gets every byte once, and the disk reads one thing
-//! after the other.
+//! Content servers: times are what lines and disks say, each client gets every byte once, and the disk reads one
+//! thing after the other.
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
@@ -19,7 +19,7 @@ fn run(plan: &Plan, seed: u64) -> Vec<Table> {
     simulate(plan, seed, &RunHandle::default()).expect("the plan runs")
 }
 
-/// A disk that nobody has to wait for.
+/// A disk without waits.
 fn fast() -> Medium {
     let rate_bps = Rate::at_least_one(80_000_000_000);
     Medium::Ssd(Ssd { latency_ns: Span::from_micros(1), rate_bps, ..Ssd::default() })
@@ -102,7 +102,7 @@ fn any_order_spares_the_disk() {
     }
 }
 
-/// A client that has not said that it takes any order is sent no part heads, and its blocks in order, whoever else is
+/// A client that has not opted in to any order gets no part heads, and its blocks in order, with any other clients
 /// there.
 #[test]
 fn who_does_not_opt_in_is_served_in_order() {
@@ -210,7 +210,7 @@ fn popular_files_are_asked_for_more_often() {
     assert!(equal.iter().all(|downloads| (3.0..19.0).contains(downloads)), "{equal:?}");
 }
 
-/// What was sent and read of each file adds up, and is nothing of a file that nobody wanted.
+/// What was sent and read of each file adds up, and is nothing of an unwanted file.
 #[test]
 fn files_share_what_their_server_did() {
     let mut plan = server(&[10_000_000; 3], "in-order", fast());
@@ -264,8 +264,8 @@ fn media() -> impl Strategy<Value = Medium> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Under loss, whatever the policy, the disk and the crowd: everybody gets every byte once; nothing is handed over
-    /// twice; a disk with one arm is busy no longer than the run; and the same seed gives the same tables.
+    /// Under loss, whatever the policy, the disk and the crowd: each client gets every byte once; nothing is handed
+    /// over twice; a disk with one arm is busy no longer than the run; and the same seed gives the same tables.
     #[test]
     fn everybody_gets_every_byte_once(
         policy in prop::sample::select(Scheduling::NAMES.to_vec()),

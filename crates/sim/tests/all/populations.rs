@@ -266,7 +266,7 @@ fn a_server_alone_takes_as_long_as_its_limit_says() {
     assert_eq!(up[1], 0.0, "leechers uploaded");
     assert!(up[0] >= 6.0 * f64::from(1 << 20), "{up:?}");
     // 6 MiB in blocks with 13 bytes each at 200 KiB/s are 30.7 s; the first round is after 10 s, and
-    // nobody has anything of anybody else.
+    // leechers have nothing of each other.
     let last = numbers(&tables, "run", "end_s")[0];
     let min = 6.0 * 1024.0 * (1.0 + 13.0 / 16_384.0) / 200.0;
     assert!((min..min + 14.0).contains(&last), "{last} and not {min}");

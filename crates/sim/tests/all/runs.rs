@@ -135,7 +135,7 @@ fn every_piece_of_every_leecher_is_recorded_once_and_the_last_completes_the_down
 #[test]
 fn a_swarm_without_its_seed_is_reported_not_waited_for() {
     let mut plan = small_crowd();
-    // The seed leaves after a few seconds, with pieces that nobody else has.
+    // The seed leaves after a few seconds, with pieces that no other peer has.
     population(&mut plan, 0).departure = Departure::After { mean_ns: Span::from_secs(5) };
     let (outcome, reason) = outcome(&run(&plan, 1));
     assert_eq!(outcome, "stalled");
@@ -270,7 +270,7 @@ fn a_run_is_over_when_all_have_the_file_or_have_left_without_it() {
     let mut plan = small_crowd();
     let hosts = population(&mut plan, 1).hosts.len();
     let at_ns = vec![Span::from_secs(1); hosts];
-    // The seed unchokes nobody before its first round, after ten seconds.
+    // The seed unchokes no peer before its first round, after ten seconds.
     for (seconds, ends) in [(9, "undelivered"), (15, "completed")] {
         let leave_ns = vec![Some(Span::from_secs(seconds)); hosts];
         population(&mut plan, 1).arrivals = Arrivals::Sessions { at_ns: at_ns.clone(), leave_ns };
@@ -706,8 +706,8 @@ fn a_client_without_utp_is_connected_to_over_tcp() {
 
 #[test]
 fn a_tracker_goes_by_its_own_rules_whatever_clients_ask_first() {
-    // A tracker that names nobody leaves everybody alone, and one that does brings all together; the
-    // clients of seed and leechers differ, and either population may stand first.
+    // A tracker that names no peers leaves all alone, and one that does brings all together; the
+    // clients of seed and leechers differ, and either population may be first.
     let exchanged = |swapped: bool, default_peers| {
         let mut plan = small_crowd();
         plan.profiles.push(flashcrowd_swarm::profile::named("ns2-2011").expect("it exists"));

@@ -135,7 +135,8 @@ fn what_arrives_has_a_time() {
     }
 }
 
-/// What somebody stops was to end then: it has no time, and the run has not failed.
+/// A workload that the timeline stops was meant to end then: it has no time, and the run has not
+/// failed.
 #[test]
 fn what_is_stopped_has_no_time_and_is_no_failure() {
     let second = Span::from_secs(1);
@@ -201,7 +202,7 @@ fn a_dead_network_is_no_success() {
         assert!(reason.contains(says), "{says}: {reason}");
         assert!(numbers(&tables, table, column).is_empty(), "{says}");
     }
-    // A swarm, whoever ends it.
+    // A swarm, however it ends.
     let stop = vec![Change { at_ns: second * 20, what: What::Stop { workload: 0 } }];
     for (timeline, ends, says) in [
         (vec![], "horizon", "swarm swarm: 0 of 2 leechers complete"),

@@ -19,8 +19,8 @@ fn run(plan: &Plan, seed: u64) -> Vec<Table> {
     simulate(plan, seed, &RunHandle::default()).expect("the plan runs")
 }
 
-/// A swarm of so many leechers with this client, a seed at host 0 on a line of 2 Mbit/s, and a web seed on one of
-/// 20 Mbit/s at the last host; leechers send 5 Mbit/s.
+/// A swarm of `leechers` leechers with this client, a seed at host 0 on a line of 2 Mbit/s, and a web seed on one
+/// of 20 Mbit/s at the last host; leechers send 5 Mbit/s.
 fn crowd(leechers: u32, client: &str, loss: f64) -> Plan {
     let mut plan = flash_crowd(leechers, SIZE, None, path(Span::from_millis(20), loss));
     let server = plan.network.hosts.len() as u32;
@@ -235,8 +235,9 @@ fn plans_that_name_no_fitting_origin_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever client, rules, loss and crowd: everybody ends with the content; what reached them came from peers or
-    /// from the server, byte for byte, and the server sent no less than that; the same seed gives the same tables.
+    /// Whatever client, rules, loss and crowd: each leecher ends with the content; what reached them came from peers
+    /// or from the server, byte for byte, and the server sent no less than that; the same seed gives the same
+    /// tables.
     #[test]
     fn everybody_gets_the_content_and_every_byte_has_its_source(
         client in prop::sample::select(vec!["modern", "libtorrent"]),

@@ -231,8 +231,8 @@ pub fn line_down(plan: &mut Plan, host: usize, conditions: Conditions) {
     plan.network.links.push(Link { name, conditions, trace: None, delay: None });
 }
 
-/// A content server at host 0 with one file of 4 MiB, sixteen extents of which its memory holds five, and nobody who
-/// comes.
+/// A content server at host 0 with one file of 4 MiB, sixteen extents of which its memory holds five, and no
+/// clients.
 pub fn origin_of_extents(policy: &str, disk: Medium) -> Origin {
     Origin {
         name: "origin".to_owned(),

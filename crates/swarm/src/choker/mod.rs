@@ -1,5 +1,5 @@
-//! Whom to upload to (`clients.md` A.2 to A.4, E). The rules are functions from what is known about
-//! every neighbour to a decision for each; one rule a file.
+//! The choice of peers to upload to (`clients.md` A.2 to A.4, E). The rules are functions from what
+//! is known about every neighbour to a decision for each; one rule a file.
 
 pub mod mainline_leech;
 pub mod mainline_seed;

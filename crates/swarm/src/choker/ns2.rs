@@ -20,11 +20,11 @@ pub struct Round {
 /// What became of the optimistic place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimisticSlot {
-    /// There are no more neighbours than places: everybody is served, and the round does not count.
+    /// There are no more neighbours than places: all are served, and the round does not count.
     Few,
     /// It stays.
     Kept,
-    /// It was drawn anew, whether or not somebody was there to win it.
+    /// It was drawn again, whether or not there was a neighbour to win it.
     Drawn,
 }
 
@@ -190,7 +190,7 @@ mod tests {
             unchoked(&crowd, round(false), 1),
             (vec![0, 1, 4], Some(3), OptimisticSlot::Drawn)
         );
-        // Nobody else waits: it stays even when its turn is over.
+        // No other neighbour waits: it stays even when its time is over.
         crowd[4].down_since_round = 0;
         crowd[3].interested = false;
         assert_eq!(

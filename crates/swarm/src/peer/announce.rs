@@ -33,7 +33,7 @@ impl Announcer {
         self.in_flight = true;
         self.check_at = now + rules.check_ns;
     }
-    /// The download is complete, which the tracker is to know as soon as it can be told.
+    /// The download is complete: announce it as soon as an announce is possible.
     pub(super) fn complete(&mut self) {
         self.completed = true;
     }

@@ -398,7 +398,7 @@ impl Conn {
     pub(super) fn is_behind(&self, behind_piece: bool) -> bool {
         behind_piece && self.is_sending() && self.data.is_none()
     }
-    /// The driver took a write of so many bytes.
+    /// The driver took a write of `bytes` bytes.
     pub(super) fn polled(&mut self, channel: Channel, bytes: u32) {
         let write_buffer = if channel == Channel::Data { self.blocks() } else { &mut self.out };
         write_buffer.unpolled = write_buffer.unpolled.saturating_sub(bytes);

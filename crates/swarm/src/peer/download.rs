@@ -1,4 +1,5 @@
-//! The downloading half: what others have, what we ask of whom, and whether we are interested.
+//! The downloading half: what others have, which blocks to request from which of them, and whether
+//! we are interested.
 //!
 //! A peer is interesting while it has a piece with a block that has not been asked for
 //! (`requestable_pieces` counts those pieces), while something is under way from it, or while it has a
@@ -220,7 +221,7 @@ impl Peer {
         }
         arrival != Arrival::Duplicate
     }
-    /// A piece is here: whoever had nothing else that we lack is not interesting any more.
+    /// A piece is here: neighbours that had nothing else that we lack are not interesting any more.
     fn lose_interest(&mut self, piece: u32) {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.have.has(piece)) {
@@ -230,7 +231,7 @@ impl Peer {
             }
         }
     }
-    /// A piece is here: whoever has it, too, and is still interesting is looked at again.
+    /// A piece is here: its other owners that are still interesting are looked at again.
     fn ask_owners(&mut self, now: Time, piece: u32) {
         for number in 0..self.conns.end() {
             let id = ConnId(number);
@@ -283,7 +284,7 @@ impl Peer {
         }
         let (of_seed, stamped) = (c.have.is_full(), self.profile.requests.stamped);
         let mut exhausted = false;
-        // Borrowed anew in every turn: an exhausted piece concerns everybody.
+        // Borrowed again in every round: an exhausted piece concerns all neighbours.
         while let Some(c) = self.conns.get_mut(id)
             && (c.active().len() as u64) < u64::from(depth.refill)
             && c.requestable_pieces > 0
@@ -324,8 +325,8 @@ impl Peer {
             }
         }
     }
-    /// Blocks of a piece have been asked for: if they were the last free ones, it counts for nobody any more.
-    /// Whether they were.
+    /// Blocks of a piece have been requested. If they were the last free ones, the piece no longer counts for
+    /// any neighbour. Whether they were.
     pub(super) fn exhausted(&mut self, piece: u32) -> bool {
         let exhausted = !self.block_map.has_free(piece);
         if exhausted {
@@ -340,7 +341,8 @@ impl Peer {
         let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
         by_blocks && c.interested && c.active().is_empty() && c.requestable_pieces == 0
     }
-    /// Every block of some piece has been asked for: whoever has nothing else is not interesting any more.
+    /// Every block of some piece has been requested: neighbours with nothing else are not interesting any
+    /// more.
     pub(super) fn lose_interest_in_idle(&mut self) {
         for number in 0..self.conns.end() {
             let id = ConnId(number);
@@ -407,7 +409,7 @@ impl Peer {
         scratch::LOST_PIECES.set(lost);
     }
 
-    /// Every block has been asked for: from now on of everybody.
+    /// Every block has been requested: from now on request each from all owners.
     pub(super) fn begin_endgame(&mut self, now: Time) {
         let active = self.conns.iter().flat_map(|(_, c)| c.active().iter().copied());
         self.endgame = Some(active.collect());

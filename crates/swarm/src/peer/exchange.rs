@@ -1,5 +1,5 @@
-//! Peer exchange (BEP 11; libtorrent: `ut_pex.cpp`): neighbours tell each other once a minute whom they are
-//! connected to.
+//! Peer exchange (BEP 11; libtorrent: `ut_pex.cpp`): once a minute, neighbours send each other the changes
+//! in their connections.
 
 use super::Peer;
 use super::connection::Conn;
@@ -34,7 +34,7 @@ impl Exchange {
     }
 }
 
-/// Somebody whom others may connect to: the handshake is over, and it is known where it listens.
+/// A neighbour that others can connect to: the handshake is over, and its listening port is known.
 fn is_reachable(conn: &Conn) -> bool {
     conn.is_open() && (conn.initiated || conn.exchanged().is_some())
 }
@@ -77,7 +77,7 @@ impl Peer {
         let Some(exchange) = &mut self.exchange else { return };
         exchange.look_at = Time::NEVER;
         if alone {
-            // Whoever comes makes it look again.
+            // A new connection makes it look again.
             return;
         }
         let (mut all, mut next) = (None, Time::NEVER);
@@ -136,7 +136,7 @@ impl Peer {
         let changed = !added.is_empty() || !dropped.is_empty();
         exchange.difference = changed.then(|| Arc::new(PeerExchange::new(added, dropped)));
     }
-    /// A neighbour tells whom it is connected to.
+    /// A neighbour sends the changes in its connections.
     pub(super) fn on_peer_exchange(&mut self, now: Time, id: ConnId, message: &PeerExchange) {
         let max = self.profile.peer_exchange.max_named as usize;
         let Some(exchanged) = self.conns.get_mut(id).and_then(Conn::exchanged_mut) else { return };

@@ -32,7 +32,7 @@ pub(super) struct Extras {
     pub(super) indifferent_since: Time,
     /// Pieces that the neighbour may request while choked, and how many of its requests for them were taken.
     pub(super) granted: Vec<(u32, u32)>,
-    /// Whether it has been told of them.
+    /// Whether they were sent to it.
     pub(super) granted_sent: bool,
     /// Pieces that we may request while choked.
     pub(super) allowed: Vec<u32>,
@@ -71,7 +71,7 @@ pub(super) struct ReadQuota {
 pub(super) struct Exchanged {
     /// When it was sent a message; first a list of all neighbours, and then what has changed.
     pub(super) sent_at: Option<Time>,
-    /// Whom it named and has not dropped (`ut_pex_peer_store::m_peers`).
+    /// The peers that it named and has not dropped (`ut_pex_peer_store::m_peers`).
     pub(super) named: BTreeSet<PeerId>,
 }
 

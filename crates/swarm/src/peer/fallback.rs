@@ -6,7 +6,7 @@ use crate::{Action, ConnId};
 use flashcrowd_base::Time;
 
 impl Peer {
-    /// Nobody answered this attempt over uTP. To be called in place of [`on_closed`](Peer::on_closed): a client
+    /// This attempt over uTP got no answer. To be called in place of [`on_closed`](Peer::on_closed): a client
     /// that falls back tries again over TCP at once, under the same number, and remembers it for later attempts.
     pub fn on_utp_failed(&mut self, now: Time, conn: ConnId) {
         self.now = now;

@@ -6,7 +6,7 @@ use crate::fast_set::allowed_fast_set;
 use crate::{ConnId, Message, UploadLimit};
 use flashcrowd_base::Time;
 
-/// Requests for an allowed piece, while choked, beyond so many times its blocks are too many
+/// A choked peer may request each block of an allowed piece at most this often
 /// (`peer_connection::incoming_request`).
 const TIMES: u32 = 3;
 

@@ -72,7 +72,7 @@ impl Peer {
         let remote = c.remote;
         self.utp_failed.retain(|failed| *failed != remote);
     }
-    /// So many bytes went out, or came, with these headers.
+    /// `up` bytes went out and `down` came, with these headers.
     pub(super) fn count_transfer(&mut self, second: u64, (up, down): (u32, u32), headers: u32) {
         let Some(mixed) = &mut self.mixed_mode else { return };
         if up > 0 {
@@ -161,7 +161,7 @@ impl Peer {
         let ahead = u64::from(rate) * 3 / 2 * tick / 1000;
         u32::try_from(ahead).unwrap_or(u32::MAX).max(outstanding.saturating_add(SLACK))
     }
-    /// So many bytes have been read from a socket: they are paid for, and the next are asked for.
+    /// `bytes` bytes have been read from a socket: they are paid for, and the next are asked for.
     pub(super) fn pay_for_read(&mut self, now: Time, id: ConnId, bytes: u32) {
         let limited = self.mixed_mode.as_ref().is_some_and(|mixed| mixed.reads.limits_tcp());
         let Some(c) = self.conns.get_mut(id).filter(|c| c.class() == PeerClass::Tcp) else {

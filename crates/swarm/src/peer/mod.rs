@@ -93,7 +93,7 @@ pub struct Peer {
     /// Peers that were named while there were enough connections, or that wait for their turn.
     candidates: Candidates,
     openings: Openings,
-    /// Those whom uTP did not reach.
+    /// Peers that uTP did not reach.
     utp_failed: Vec<PeerId>,
     reachable: bool,
     gone: bool,
@@ -123,7 +123,7 @@ pub struct Peer {
     now: Time,
     /// Blocks that more than one neighbour has been asked for.
     doubles: Vec<Block>,
-    /// When neighbours of whom nothing could be asked are looked at again.
+    /// When to look again at neighbours that had nothing to request.
     retry_at: Time,
     /// Neighbours that were lost, and when one of them is tried again.
     lost: Vec<Lost>,
@@ -151,7 +151,7 @@ pub struct Peer {
 const MIN_PERIOD: Span = Span::from_millis(1);
 
 impl Peer {
-    /// A peer that knows nobody yet. `upload_limit` is for block data with its headers and
+    /// A peer that knows no others yet. `upload_limit` is for block data with its headers and
     /// whatever is written along with it; a `Rate`, or `None` for no limit, will do.
     pub fn new(
         profile: Arc<Profile>,
@@ -225,7 +225,7 @@ impl Peer {
         self
     }
 
-    /// The swarm has so many web seeds (BEP 19): a leecher whose client knows them fetches from them, too
+    /// The swarm has `count` web seeds (BEP 19): a leecher whose client knows them fetches from them, too
     /// ([`Action::JoinWebSeed`]). To be called before anything else.
     pub fn with_web_seeds(mut self, count: u32) -> Peer {
         if !self.is_complete() {
@@ -337,7 +337,7 @@ impl Peer {
         }
     }
 
-    /// Somebody connects: the number of the new connection, or `None` if it is refused. The driver
+    /// A peer connects: the number of the new connection, or `None` if it is refused. The driver
     /// calls [`on_connected`](Peer::on_connected) next, as for an own connection.
     ///
     /// When two peers connect to each other at once, the connection of the one with the lower
@@ -483,7 +483,7 @@ impl Peer {
         self.conns.get(conn).is_some_and(|c| c.has_data_connection() && !c.is_flushed())
     }
     /// The limit changes in place. The number of slots by rate follows. With [`UploadLimit::Nothing`]
-    /// everybody is choked; a block that is half-written goes out at the limit of before.
+    /// all neighbours are choked; a block that is half-written goes out at the earlier limit.
     pub fn set_upload_limit(&mut self, now: Time, limit: impl Into<UploadLimit>) {
         self.limit = limit.into();
         self.now = now;

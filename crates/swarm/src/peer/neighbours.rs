@@ -10,14 +10,14 @@ use flashcrowd_base::Time;
 use std::sync::Arc;
 
 impl Peer {
-    /// Somebody connects.
+    /// A peer connects.
     pub(super) fn admit(&mut self, now: Time, remote: PeerId) -> Option<ConnId> {
         if self.gone || remote == self.id {
             return None;
         }
         if let Some((id, conn)) = self.conns.to(remote) {
-            // Whoever connects anew has lost the first connection, of which no handshake came: a client does not
-            // know before whose it is (libtorrent: `peer_connection::attach_to_torrent`).
+            // A peer that connects again has lost the first connection, of which no handshake came: a client
+            // does not know before whose it is (libtorrent: `peer_connection::attach_to_torrent`).
             let given_up = !conn.initiated && !conn.is_open();
             let both = conn.initiated && conn.stage == Stage::Opening;
             let new_one_stays = given_up || both && remote < self.id;
@@ -52,7 +52,7 @@ impl Peer {
             self.connect_to_candidates(now);
         }
     }
-    /// Somebody new was named.
+    /// A new peer was named.
     fn connect(&mut self, now: Time, remote: PeerId, sources: Sources) {
         let full = self.conns.live() >= self.profile.connections.max_initiate;
         if full || !self.opens_now() {
@@ -162,7 +162,8 @@ impl Peer {
         if !c.choke_sent {
             self.record_end(now, id, &c, UnchokeEnd::Disconnected);
         }
-        // Two that are complete have nothing for each other, and who never said a word is nobody.
+        // Two that are complete have nothing for each other, and a peer without a handshake is
+        // unknown.
         let known = c.initiated || c.is_open();
         if known && !(self.is_complete() && c.have.is_full() && c.is_open()) {
             self.remember_lost(now, c.remote, c.is_open());

@@ -1,5 +1,5 @@
 //! How fast connections are opened (libtorrent: `torrent::do_connect_boost`,
-//! `session_impl::try_connect_more_peers`): some at once, and then so many at each tick of the client.
+//! `session_impl::try_connect_more_peers`): some at once, and then a few at each tick of the client.
 
 use super::Peer;
 use flashcrowd_base::{Span, Time};
@@ -9,9 +9,9 @@ const TICK: Span = Span::from_secs(1);
 /// What may be opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Openings {
-    /// So many without waiting for a tick (`m_connect_boost_counter`).
+    /// The number that may open without waiting for a tick (`m_connect_boost_counter`).
     at_once: u32,
-    /// So many were, which the ticks that follow make up for (`m_boost_connections`).
+    /// The number that did, which the ticks that follow make up for (`m_boost_connections`).
     ahead: u32,
     /// When more are opened.
     pub(super) tick_at: Time,
@@ -37,7 +37,7 @@ impl Peer {
         }
         boosted
     }
-    /// Somebody waits for a connection to be opened.
+    /// A connection waits to be opened.
     pub(super) fn await_tick(&mut self, now: Time) {
         if self.openings.tick_at == Time::NEVER && !self.gone {
             self.openings.tick_at = self.next_tick(now);
@@ -62,7 +62,7 @@ impl Peer {
             let Some(candidate) = self.candidates.pop() else { break };
             self.open_connection(now, candidate);
         }
-        // With as many as there may be, whoever is lost makes room, and asks for the next tick.
+        // At the maximum, a lost connection makes room, and asks for the next tick.
         let waits = !self.candidates.is_empty() && self.conns.live() < limit;
         if waits || self.openings.ahead > 0 {
             self.await_tick(now);

@@ -25,7 +25,7 @@ impl Peer {
     pub fn counts_reads(&self) -> bool {
         Extras::needed(&self.profile)
     }
-    /// So many bytes have been read from a connection's socket. To be called before the messages that
+    /// `bytes` bytes have been read from a connection's socket. To be called before the messages that
     /// they complete, once for each read, for a client that [counts them](Peer::counts_reads).
     pub fn on_received(&mut self, now: Time, conn: ConnId, bytes: u64) {
         let second = self.second(now);

@@ -6,7 +6,7 @@ use crate::PeerId;
 use crate::candidates::Sources;
 use flashcrowd_base::{Span, Time};
 
-/// Somebody to whom there was a connection, or nearly one.
+/// A peer to which there was a connection, or nearly one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
     remote: PeerId,
@@ -51,8 +51,8 @@ impl Peer {
         self.reconnect_at = self.reconnect_at.min(lost.retry_at);
         self.set_slow_timer();
     }
-    /// Somebody is named who was lost: it is tried when its time comes, and once more if the tracker names it after too
-    /// many failures (`peer_list::update_peer`). Whether it was lost.
+    /// A lost peer is named: it is tried when its time comes, and once more if the tracker names it after too many
+    /// failures (`peer_list::update_peer`). Whether it was lost.
     pub(super) fn lost_is_named(&mut self, remote: PeerId, sources: Sources) -> bool {
         let rules = &self.profile.connections;
         let lost = self.lost.iter_mut().find(|lost| lost.remote == remote);
@@ -85,5 +85,5 @@ impl Peer {
     }
 }
 
-/// With as many connections as there may be, somebody lost is tried again later.
+/// With the maximum of connections, a lost peer is tried again later.
 const FULL: Span = Span::from_secs(1);

@@ -1,6 +1,6 @@
-//! Asking for blocks as libtorrent does (`request_a_block`, `peer_connection::send_block_requests_impl`):
-//! so many as lack to the queue's size are picked, perhaps whole pieces, which are spoken for and asked
-//! for as the queue has room.
+//! Requests for blocks as libtorrent makes them (`request_a_block`,
+//! `peer_connection::send_block_requests_impl`): it picks as many as the queue lacks, perhaps whole
+//! pieces, reserves them, and requests them as the queue has room.
 
 use super::connection::{Conn, Conns};
 use super::web_seeds::WebSeeds;
@@ -12,10 +12,10 @@ use crate::profile::RequestPipeline;
 use crate::{ConnId, Message};
 use flashcrowd_base::{Span, Time};
 
-/// No more pieces are asked for as a whole than make so many bytes.
+/// Bytes of contiguous pieces that are requested as a whole, at most.
 const MAX_CONTIGUOUS: u64 = 8 << 20;
-/// So long after its last request somebody of whom nothing could be asked is looked at again, with the tick of
-/// the next second (`peer_connection::second_tick`).
+/// A neighbour that had nothing to request is looked at again this long after its last request, with the tick
+/// of the next second (`peer_connection::second_tick`).
 const RETRY: Span = Span::from_secs(5);
 
 /// How a neighbour stands at an instant.
@@ -102,7 +102,8 @@ impl Peer {
             self.begin_endgame(now);
         }
     }
-    /// Whether so many pieces are begun that they come first (`piece_picker::pick_pieces`).
+    /// Whether there are too many begun pieces, so that they come first
+    /// (`piece_picker::pick_pieces`).
     pub(super) fn has_too_many_partials(&self) -> bool {
         let rules = &self.profile.picker;
         let begun = self.picker.begun_pieces().filter(|piece| self.block_map.has_free(*piece));
@@ -133,7 +134,7 @@ impl Peer {
                 of_seed,
             };
             let asked = |piece| block_map.asked(piece);
-            // Somebody else owes a block of it, and there are not as many in a row as are wanted
+            // Another peer owes a block of it, and there are not as many in a row as are wanted
             // (`piece_picker::add_blocks_downloading`).
             let (conns, web_seeds) = (&self.conns, self.web_seeds.as_deref());
             let others = |piece| {
@@ -173,8 +174,8 @@ impl Peer {
         }
         lacking
     }
-    /// Asks somebody of whom nothing else can be asked for a block that another owes, once every missing
-    /// piece has been begun.
+    /// Requests a block that another peer owes from a neighbour with no other block to offer, once every
+    /// missing piece has been begun.
     fn request_busy_block(&mut self, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if !self.block_map.all_begun() {
@@ -262,7 +263,7 @@ impl Peer {
         }
         self.release_requests(now, &free);
     }
-    /// A neighbour of whom nothing is asked now is looked at again.
+    /// A neighbour without requests is looked at again.
     fn await_retry(&mut self, now: Time, id: ConnId) {
         let unused = self.conns.get(id).filter(|c| is_unused(c));
         let Some(extras) = unused.and_then(|c| c.extras.as_ref()) else { return };
@@ -273,14 +274,14 @@ impl Peer {
             self.set_slow_timer();
         }
     }
-    /// Blocks are free again, and perhaps only neighbours have them of whom nothing is asked, because all
-    /// that they have was asked of others.
+    /// Blocks are free again. Perhaps only neighbours without requests have them, as all their blocks
+    /// were requested from others.
     pub(super) fn await_any_retry(&mut self, now: Time) {
         for number in 0..self.conns.end() {
             self.await_retry(now, ConnId(number));
         }
     }
-    /// Looks again at those of whom nothing could be asked.
+    /// Looks again at neighbours that had nothing to request.
     pub(super) fn retry_requests(&mut self, now: Time) {
         for number in 0..self.conns.end() {
             let id = ConnId(number);
@@ -316,7 +317,7 @@ impl Peer {
             }
         }
     }
-    /// Whether somebody else owes a block that is given up here.
+    /// Whether another peer owes a block that is given up here.
     pub(super) fn is_owed(&self, block: Block) -> bool {
         let owes = |c: &Conn| owed(c).any(|other| *other == block);
         let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
@@ -324,7 +325,7 @@ impl Peer {
     }
 }
 
-/// Whether somebody else than `id` owes a block of a piece, or will be asked for one.
+/// Whether another peer than `id` owes a block of a piece, or has one reserved.
 fn is_at_another(conns: &Conns, web_seeds: Option<&WebSeeds>, id: ConnId, piece: u32) -> bool {
     let mut others = conns.iter().filter(|(other, _)| *other != id);
     others.any(|(_, c)| owed(c).any(|block| block.piece == piece))

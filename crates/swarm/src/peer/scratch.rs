@@ -1,8 +1,8 @@
 //! Lists that one call fills and empties, kept for their capacity.
 //!
 //! There is one of each a thread, not one a peer: that of a peer would have left the cache by its next
-//! round, and those of a thousand peers are 10 MB. Who needs one [takes](std::thread::LocalKey::take) it,
-//! empties it, and [sets](std::thread::LocalKey::set) it again; whoever takes it meanwhile finds another,
+//! round, and those of a thousand peers are 10 MB. A user [takes](std::thread::LocalKey::take) it,
+//! empties it, and [sets](std::thread::LocalKey::set) it again; another user meanwhile finds another,
 //! empty one.
 
 use super::send_buffer::BlockRequest;

@@ -104,7 +104,7 @@ impl Conn {
 
 #[cfg(test)]
 impl Wants {
-    /// Counted anew.
+    /// Counted from the connections themselves.
     pub(super) fn of<'a>(conns: impl Iterator<Item = &'a Conn>) -> Wants {
         let mut wants = Wants::default();
         for c in conns {

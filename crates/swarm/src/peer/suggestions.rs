@@ -8,7 +8,7 @@ use crate::picker::Preference;
 use crate::profile::SuggestMode;
 use crate::{Bitfield, ConnId, Message};
 
-/// So many pieces are suggested at a time (`send_unchoke`, `incoming_have`).
+/// Pieces that are suggested at a time (`send_unchoke`, `incoming_have`).
 const AT_A_TIME: usize = 2;
 /// Of how many samples the mean of availability is, about (`sliding_average<int, 30>`).
 const SAMPLES: i64 = 30;
@@ -26,7 +26,7 @@ pub(super) struct RecentReads {
 }
 
 impl RecentReads {
-    /// A piece that so many per cent of the neighbours have was read; `max` pieces are kept.
+    /// A piece that `per_cent` of the neighbours have was read; `max` pieces are kept.
     fn add(&mut self, piece: u32, per_cent: u32, max: usize) {
         let (per_cent, usual) = (i64::from(per_cent), (self.mean + FINE / 2) / FINE);
         self.samples = (self.samples + 1).min(SAMPLES);

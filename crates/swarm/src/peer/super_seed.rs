@@ -1,5 +1,5 @@
 //! Super-seeding as the BitTorrent module for ns-2 has it: a seed that hides what it has and offers
-//! each neighbour one piece at a time, the next when somebody else got the last from it.
+//! each neighbour one piece at a time, the next when another peer got the last from it.
 //!
 //! The module never chokes again once everything has been seen, for its timer has not been set
 //! meanwhile; here the ordinary rounds follow.
@@ -51,7 +51,7 @@ impl SuperSeed {
 }
 
 impl Peer {
-    /// Offers a neighbour the next piece, or shows everybody everything if all has been seen.
+    /// Offers a neighbour the next piece, or shows all pieces to all if all have been seen.
     pub(super) fn offer(&mut self, id: ConnId) {
         let slots = i64::from(self.slots());
         let Some(hidden) = &mut self.super_seed else { return };
@@ -83,7 +83,7 @@ impl Peer {
             }
         }
     }
-    /// A neighbour has a piece: from us, or from whom we gave it to.
+    /// A neighbour has a piece: from us, or from the peer that we gave it to.
     pub(super) fn seen(&mut self, id: ConnId, piece: u32) {
         let slots = i64::from(self.slots());
         let Some(hidden) = &mut self.super_seed else { return };
@@ -105,7 +105,7 @@ impl Peer {
             self.offer(id);
         }
     }
-    /// A block was handed over: after a whole piece it is somebody else's turn.
+    /// A block was handed over: after a whole piece the next neighbour is served.
     pub(super) fn gave(&mut self, now: Time, id: ConnId, piece: u32, length: u32) {
         let whole = u64::from(self.block_map.torrent().piece_bytes(piece));
         let Some(hidden) = &mut self.super_seed else { return };

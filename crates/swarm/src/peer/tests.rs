@@ -1,5 +1,5 @@
 //! Single rules of a peer that need a look inside, and a driver for them: what a peer writes, what it
-//! does as each client, whom it stays connected to; and one peer against any sequence of operations.
+//! does as each client, which connections it keeps; and one peer against any sequence of operations.
 
 mod accounts;
 mod connections;
@@ -170,7 +170,7 @@ impl Rig {
             assert_eq!(c.requestable_pieces as usize, wanted);
             assert!(c.choked == c.choke_sent || c.is_sending(), "a choke that was not told");
             let answers = !c.choking_us || c.is_fast();
-            // What is here by now may be owed still where nobody cancels.
+            // What is here by now may be owed still by clients that send no CANCEL.
             let owes = c.active().iter().any(|block| !peer.block_map.has_block(*block));
             assert!(c.active().is_empty() || answers);
             assert!(!owes || c.interested);
@@ -191,7 +191,7 @@ impl Rig {
             active.extend(asked.map(|b| (b.piece, b.index)));
         }
         let under_way: Vec<_> = peer.block_map.under_way().map(|b| (b.piece, b.index)).collect();
-        // What a web seed owes comes, whoever brought it before.
+        // What a web seed owes comes, even if a peer brought it before.
         let web_seeds = peer.web_seeds.iter().flat_map(|all| all.asked());
         let web_seeds = web_seeds.map(|b| (b.piece, b.index));
         active.extend(web_seeds.filter(|block| under_way.contains(block)));
@@ -236,7 +236,7 @@ impl Rig {
             self.drain();
         }
     }
-    /// A web seed brings so many bytes of what it owes.
+    /// A web seed brings `bytes` bytes of what it owes.
     fn web_brings(&mut self, seed: u32, bytes: u64) {
         let Some((_, owed)) = self.web.get_mut(&seed) else { return };
         let mut left = bytes;

@@ -9,7 +9,7 @@ use flashcrowd_base::{Span, Time};
 pub(super) const FIRST: Span = Span::from_secs(90);
 /// With fewer connections than this allowed, none is given up.
 const FEWEST: u32 = 6;
-/// A list of neighbours that has room for so many more, or fewer, counts as full
+/// A list of neighbours with at most this much room counts as full
 /// (`peer_connection::second_tick`).
 const NEARLY_FULL: u32 = 5;
 
@@ -41,8 +41,8 @@ impl Peer {
     }
 }
 
-/// The order of `compare_disconnect_peer`: those come first in whom nobody is interested, who are no seeds,
-/// who brought little for the time that they have been here, who choke us, who were silent longest.
+/// The order of `compare_disconnect_peer`. First come neighbours of no interest, then those that are no
+/// seeds, that brought little for their time here, that choke us, that were silent longest.
 fn usefulness(now: Time, c: &Conn) -> (bool, bool, u64, bool, Time) {
     let seconds = now.since(c.opened()).nanos() / Span::from_secs(1).nanos() + 1;
     let brought = c.extras.as_ref().map_or(0, |extras| extras.downloaded) / seconds;

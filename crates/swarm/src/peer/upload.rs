@@ -32,7 +32,7 @@ impl Peer {
         let Some(c) = self.conns.get(id) else { return };
         let fast = c.is_fast();
         if fast {
-            // Whoever asks is interested, whether it said so or not.
+            // A peer that requests is interested, with or without an INTERESTED.
             self.on_interested(now, id);
             if !self.judge_request(now, id, wanted, good) {
                 return;
@@ -193,7 +193,7 @@ impl Peer {
         self.slot_freed(now, true);
     }
     /// An unchoked neighbour is gone, or wants nothing any more; `counted` if it held a slot by the
-    /// rule of mainline, for which somebody without interest holds none.
+    /// rule of mainline, for which an uninterested one holds none.
     pub(super) fn slot_freed(&mut self, now: Time, counted: bool) {
         match self.profile.choker.free_slot {
             FreeSlot::Round => {}
@@ -247,7 +247,7 @@ impl Peer {
             history.up_round_before = std::mem::take(&mut history.up_since_round);
         }
     }
-    /// Decides anew about everybody: in a `round`, or because something changed between rounds.
+    /// Decides about all neighbours: in a `round`, or because something changed between rounds.
     pub(super) fn rechoke(&mut self, now: Time, round: bool) {
         if self.super_seed.is_some() {
             return self.serve_hidden(now);
@@ -354,8 +354,8 @@ impl Peer {
             });
         }
     }
-    /// What is known about everybody, in walking order. Reading a meter moves it, so only those
-    /// are read that the mainline rules look at.
+    /// What is known about all neighbours, in walking order. Reading a meter moves it, so only
+    /// those are read that the mainline rules look at.
     fn collect(&mut self, now: Time, seeds: bool, candidates: &mut Vec<Candidate>) {
         let profile = &*self.profile;
         candidates.clear();

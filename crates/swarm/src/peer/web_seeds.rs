@@ -1,8 +1,9 @@
 //! Fetching from web seeds (BEP 19): content servers with the file, which answer requests for ranges of it.
 //!
-//! A web seed is asked for stretches of whole pieces, which nobody else is asked for meanwhile; its answers come one
-//! behind the other over one connection. What it owes it brings, or the connection fails: a range cannot be cancelled, so
-//! what came from elsewhere meanwhile comes twice. The rules are those of [`WebSeedRules`](crate::profile::WebSeedRules).
+//! A web seed is asked for stretches of whole pieces, which are requested from no other peer meanwhile; its answers
+//! come one behind the other over one connection. What it owes it brings, or the connection fails: a range cannot be
+//! cancelled, so what came from elsewhere meanwhile comes twice. The rules are those of
+//! [`WebSeedRules`](crate::profile::WebSeedRules).
 
 use super::Peer;
 use super::send_buffer::headers;
@@ -124,7 +125,7 @@ impl Peer {
         self.lose_web_seed(now, seed);
         self.plan_look(now);
     }
-    /// So many bytes more of what a web seed was asked for have come.
+    /// `bytes` bytes more of what a web seed was asked for have come.
     pub fn on_web_seed_bytes(&mut self, now: Time, seed: u32, mut bytes: u64) {
         self.now = now;
         let second = self.second(now);
@@ -350,7 +351,7 @@ impl Peer {
         let want = |piece: u32| block_map.has_free(piece);
         let rank = |piece: &u32| picker.rank(*piece);
         let begun = || picker.begun_pieces().filter(|piece| want(*piece));
-        // Of a begun piece that nobody else is at, all that is left; of another only what lacks
+        // Of a begun piece that no other peer is at, all that is left; of another only what lacks
         // (`add_blocks_downloading`, `exclusive_active`).
         let idle = || begun().filter(|piece| !self.is_at(seed, *piece));
         let whole = |piece: u32| (piece..piece + 1, usize::MAX);
@@ -371,7 +372,7 @@ impl Peer {
         let run = |piece| (picker.run_around(piece, max, want), usize::MAX);
         idle.map(whole).or_else(|| fresh.map(run)).or_else(shared)
     }
-    /// Whether somebody else than this web seed owes a block of a piece, or will be asked for one.
+    /// Whether another source than this web seed owes a block of a piece, or has one reserved.
     fn is_at(&self, seed: u32, piece: u32) -> bool {
         let of_piece = |block: &Block| block.piece == piece;
         let by_peer = self.conns.iter().any(|(_, c)| {
@@ -389,8 +390,8 @@ impl Peer {
         let open = |all: &WebSeeds| all.all.iter().filter(|it| it.stage == Stage::Open).count();
         self.web_seeds.as_ref().map_or(0, |all| open(all) as u32)
     }
-    /// Blocks that the end game lacks and nobody owes any more, since a connection that owed them is lost: as many as one
-    /// request is for.
+    /// Blocks that the end game lacks and no peer owes any more, since the connection of their peer is lost: as many as
+    /// one request is for.
     fn forsaken_blocks(&self) -> Vec<Block> {
         let (Some(missing), Some(web_seeds)) = (&self.endgame, &self.web_seeds) else {
             return Vec::new();

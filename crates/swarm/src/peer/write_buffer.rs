@@ -28,8 +28,8 @@ type Pending = VecDeque<(u32, Option<Message>)>;
 /// One socket buffer as a peer knows it.
 #[derive(Debug)]
 pub(super) struct WriteBuffer {
-    /// What the socket buffer takes, less what the driver has still to carry out; what has more than 32
-    /// bits is as much as nobody fills before the next report.
+    /// What the socket buffer takes, less what the driver has still to carry out. A value above 32 bits
+    /// is cut: no peer fills that much before the next report.
     pub(super) space: u32,
     pub(super) unpolled: u32,
     /// What the socket buffer did not take, once there was such a thing.

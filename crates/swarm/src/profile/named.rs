@@ -193,8 +193,8 @@ fn modern() -> Profile {
                 max: 500,
             },
             snub_after_ns: Span::from_secs(60),
-            // `peer_connection::do_update_interest`: whoever has a piece that is not here. Interest
-            // that follows requests would free slots, and fill them, with every block asked for.
+            // `peer_connection::do_update_interest`: peers with a piece that is not here. Interest
+            // that follows requests would free slots, and fill them, with every requested block.
             interest: Interest::MissingPieces,
             ..mainline.requests
         },
@@ -245,8 +245,8 @@ fn libtorrent() -> Profile {
             ..modern.connections
         },
         announce: Announce {
-            // `torrent::announce_with_tracker` knows no announce for want of peers, but with none at
-            // all, and always asks for `num_want`: there are never so many connections.
+            // `torrent::announce_with_tracker` announces for want of peers only when it has none,
+            // and always asks for `num_want`: there are never that many connections.
             min_peers: 1,
             min_peers_reachable: 0,
             enough_peers: 201,
@@ -263,7 +263,8 @@ fn libtorrent() -> Profile {
             request_timeout_ns: Some(Span::from_secs(60)),
             strict_end_game: true,
             cancel_doubles: false,
-            // `incoming_choke`, `incoming_reject_request`: blocks are free again, and nobody is asked.
+            // `incoming_choke`, `incoming_reject_request`: blocks are free again, and not requested at
+            // once.
             reoffer: false,
             ask_on_have: false,
             ..modern.requests

@@ -1,5 +1,5 @@
-//! Peers on message pipes: every connection delays what is written by a fixed time, loses nothing
-//! and carries any rate; its socket buffer holds so many bytes, which leave it after the delay. There is no
+//! Peers on message pipes: every connection delays what is written by a fixed time, loses nothing and
+//! carries any rate; its socket buffer has a fixed size, and bytes leave it after the delay. There is no
 //! topology below them: messages travel whole, not in packets, so that only what peers do is tested.
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part")]
@@ -83,7 +83,8 @@ pub struct Swarm {
     pub delay: Span,
     pub buffer: u64,
     pub verbose: bool,
-    /// Whoever is unchoked or gets a block is suggested any piece, too, also such as are none.
+    /// A peer that is unchoked or gets a block also gets suggestions of any piece, even of none
+    /// that exist.
     pub nonsense: bool,
     /// How long a disk takes for a block.
     pub read_time: Span,
@@ -143,8 +144,8 @@ pub struct Make {
     pub split: bool,
     /// Whether seeds read from a disk.
     pub disk: bool,
-    /// Only every so many-th peer connects over TCP, the others over uTP; nothing for all over TCP. To the pipes
-    /// the two are the same.
+    /// Only every `tcp_every`-th peer connects over TCP, the others over uTP; nothing for all over TCP. To the
+    /// pipes the two are the same.
     pub tcp_every: Option<usize>,
 }
 
@@ -223,7 +224,7 @@ impl Swarm {
     pub fn leave_at(&mut self, time: Time, peer: usize) {
         self.at(time, Happening::Leave(peer));
     }
-    /// Until everybody is complete who has not left, or `limit`. True if all are.
+    /// Until all are complete that have not left, or `limit`. True if all are.
     pub fn run(&mut self, limit: Time) -> bool {
         while !self.peers.iter().all(|peer| peer.is_complete() || peer.is_gone()) {
             if !self.step(limit) {

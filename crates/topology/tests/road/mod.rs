@@ -45,14 +45,14 @@ impl Carried for Frame {
     }
 }
 
-/// A topology whose packets arrive, or do not, at an instant that is told when they are sent.
+/// A topology whose packets arrive, or do not, at an instant that is known when they are sent.
 pub struct Road {
     topology: Topology<Frame>,
     line: Conditions,
 }
 
 impl Road {
-    /// So many hosts, `delay` from each to each; host 0 sends over a line, which takes nothing if it
+    /// `hosts` hosts, `delay` from each to each; host 0 sends over a line, which takes nothing if it
     /// has no rate.
     pub fn new(hosts: u32, delay: Span, rate: Option<Rate>, queue: Queue) -> Road {
         let line = Conditions { rate_bps: rate, queue, ..Conditions::default() };

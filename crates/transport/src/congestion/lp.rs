@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(lp.window(), halved + 1000);
     }
 
-    /// The range begins anew with an indication, so the delay has to rise by 15 % of itself for a second one.
+    /// An indication resets the range, so the delay has to rise by 15 % of itself for a second one.
     #[test]
     fn a_second_indication_within_that_time_leaves_one_segment() {
         let mut lp = lp(20);

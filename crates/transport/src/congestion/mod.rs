@@ -147,7 +147,7 @@ pub struct Ack {
     /// says `now` or [`Time::START`].
     pub limited_at: Time,
     /// Whether the window may grow. It may not while the transport repairs a loss that the
-    /// controller has been told of, nor on a duplicate that may turn out to announce one.
+    /// controller knows of, nor on a duplicate that may turn out to announce one.
     pub may_grow: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,

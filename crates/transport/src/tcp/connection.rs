@@ -552,7 +552,7 @@ impl Connection {
         if !self.closed_first {
             self.end(CloseReason::Finished);
         } else {
-            // Begun anew by a retransmitted FIN.
+            // Restarted by a retransmitted FIN.
             self.opening_at = now + self.config.time_wait_ns;
         }
     }

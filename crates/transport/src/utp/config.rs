@@ -332,7 +332,7 @@ pub enum RttEstimator {
     SlidingAverage,
 }
 
-/// What starts the retransmission timer anew, and ends its back-off.
+/// What restarts the retransmission timer, and ends its back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

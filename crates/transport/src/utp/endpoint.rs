@@ -84,7 +84,7 @@ pub struct Endpoint<A: Address, K> {
     /// Until when connections may be opened that were forgotten after the answer to their SYN. At other
     /// times a number proves nothing: an old packet may come twice.
     readmits_until: Time,
-    /// Whom a RESET was sent to: address, id and number of the packet; and when, the oldest first.
+    /// RESETs that were sent: address, id and number of the packet; and when, the oldest first.
     answered: BTreeMap<(A, u16, u16), Time>,
     answers: VecDeque<(Time, (A, u16, u16))>,
 }
@@ -302,7 +302,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         Route::Readmit { syn, seq_nr, evicted }
     }
 
-    /// Somebody was answered and is not remembered.
+    /// A caller was answered and is not remembered.
     fn forgets(&mut self, now: Time) {
         self.readmits_until = now + syn_cookies::LIFE * 2;
     }

@@ -4,8 +4,8 @@ use flashcrowd_base::Span;
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
-/// What an [`Endpoint`](super::Endpoint) lets strangers take, in all and per network: whoever
-/// commands one address can usually send from all addresses of its [`Network`].
+/// What an [`Endpoint`](super::Endpoint) lets strangers take, in all and per network: a host that
+/// has one address can usually send from all addresses of its [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once. A SYN beyond that is answered with RESET.
@@ -14,8 +14,8 @@ pub struct Limits {
     pub network_connections: usize,
     /// Half-open connections at once: accepted, and the other end has not shown itself since. A SYN
     /// beyond that is answered as well and not remembered: the packet that acknowledges the answer
-    /// opens the connection, by a cookie (RFC 4987, 3.6). So a flood from forged addresses keeps
-    /// nobody out, and many callers may come at once.
+    /// opens the connection, by a cookie (RFC 4987, 3.6). So a flood from forged addresses locks no
+    /// caller out, and many callers may come at once.
     pub half_open: usize,
     /// Half-open connections at once with one network.
     pub network_half_open: usize,

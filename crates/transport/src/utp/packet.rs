@@ -33,8 +33,8 @@ impl PacketKind {
     }
 }
 
-/// What a header may carry beside a selective acknowledgement. Nobody sends both: the one goes with
-/// the opening of a connection, the other with its end.
+/// What a header may carry beside a selective acknowledgement. No packet has both: the one goes
+/// with the opening of a connection, the other with its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extension {
     /// Nothing.
@@ -45,8 +45,8 @@ pub enum Extension {
     /// Why the sender ends the connection (type 3, libtorrent): four bytes, of which the last two
     /// are the reason.
     CloseReason([u8; 4]),
-    /// So many bytes that mean nothing, in both bytes' order of the wire: at least [`MIN_PADDING_BYTES`]. A packet
-    /// that arrives never shows it.
+    /// Bytes that mean nothing; their number, in both bytes' order of the wire, is at least [`MIN_PADDING_BYTES`].
+    /// A packet that arrives never shows it.
     Padding([u8; 2]),
 }
 

@@ -36,7 +36,7 @@ impl PacketSizeSteps {
         self.at == ladder.steps_bytes.len()
     }
 
-    /// So many bytes of payload were sent for the first time, with this window. Whether the size is
+    /// `bytes` bytes of payload were sent for the first time, with this window. Whether the size is
     /// another one from now on.
     ///
     /// The rules are those of libutp's first public code: up one step if more packets are sent

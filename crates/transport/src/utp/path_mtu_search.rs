@@ -1,8 +1,8 @@
 use super::config::{PathMtu, SearchBegin};
 use flashcrowd_base::Time;
 
-/// A padded probe after one that was lost waits for a window of more than so many datagrams: behind it
-/// go the three by which the loss of a further one is seen without a timeout.
+/// A padded probe after one that was lost waits for a window of more than this number of datagrams:
+/// behind it go the three by which the loss of a further one is seen without a timeout.
 const CAREFUL_DATAGRAMS: u32 = 4;
 
 /// Path MTU discovery (packetization layer, RFC 4821): a search for the largest datagram that the path
@@ -88,7 +88,7 @@ impl PathMtuSearch {
         self.pads
     }
 
-    /// Begins anew with what passes for certain.
+    /// Restarts with what is known to pass.
     fn begin_anew(&mut self, config: &PathMtu, now: Time) {
         self.floor = self.base;
         self.ceiling = self.top;
@@ -268,7 +268,7 @@ impl PathMtuSearch {
     }
 
     /// Black hole: datagrams above the floor vanish, so packets have the size of the floor from now on.
-    /// With padded probes, which endanger nothing, the search begins anew.
+    /// With padded probes, which endanger nothing, the search restarts.
     pub(super) fn fall_to_floor(&mut self, config: &PathMtu, now: Time) {
         if self.pads {
             self.careful = true;

@@ -188,7 +188,7 @@ pub fn libtorrent() -> Config {
         data_retries: 3,
         max_transmissions: 3,
         loss_detection: LossDetection {
-            // dup_ack_limit; parse_sack: more than so many of a mask; five packets of one
+            // dup_ack_limit; parse_sack: more than that of a mask; five packets of one
             duplicate_acks: 3,
             // incoming_packet: m_duplicate_acks; maybe_inc_acked_seq_nr ends it
             any_window: true,
@@ -198,7 +198,7 @@ pub fn libtorrent() -> Config {
             // send_pkt, tick: m_fast_resend_seq_nr goes past what is resent
             after_timeout: false,
         },
-        // incoming_packet: parse_sack returns acked_bytes anew
+        // incoming_packet: parse_sack returns newly acked_bytes
         masked_bytes_only: true,
         // tick: with nothing in flight, m_num_timeouts stays
         idle_timer: IdleTimer::Steady,

@@ -7,7 +7,7 @@ pub(super) const LIFE: Span = Span::from_secs(64);
 /// How many packets a caller may have sent before the first of them arrives: none of these is answered with RESET.
 const OVERTAKERS: u16 = 32;
 
-/// SYN cookies (RFC 4987, 3.6): the number of the answer to a SYN is a keyed hash of whom it goes to, so that the
+/// SYN cookies (RFC 4987, 3.6): the number of the answer to a SYN is a keyed hash of its destination, so that the
 /// packet that acknowledges it shows by itself that it belongs to a SYN, of which nothing needs to be remembered.
 ///
 /// A stranger who sees no answers guesses a cookie with one packet in 32,768, as he guesses the random number of a
@@ -18,7 +18,7 @@ pub(super) struct SynCookies {
 }
 
 impl SynCookies {
-    /// With a key that nobody can guess.
+    /// With a key that cannot be guessed.
     pub(super) fn new(key: [u64; 2]) -> SynCookies {
         SynCookies { key }
     }

@@ -13,8 +13,8 @@ const VERSION: u8 = 1;
 const SELECTIVE_ACK: u8 = 1;
 const EXTENSION_BITS: u8 = 2;
 const CLOSE_REASON: u8 = 3;
-/// A type that nobody gives a meaning to; receivers skip it by its length. libutp refuses a datagram whose first
-/// extension it does not know, and so padding begins with extension bits.
+/// An unassigned type; receivers skip it by its length. libutp refuses a datagram whose first extension it does
+/// not know, and so padding begins with extension bits.
 const PADDING: u8 = 0xfc;
 
 /// Why a datagram is not a uTP packet. Others may share its port: a driver offers it to them.

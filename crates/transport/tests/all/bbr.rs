@@ -19,12 +19,12 @@ fn at(seconds: u64) -> Time {
     Time::START + Span::from_secs(seconds)
 }
 
-/// A path of 40 ms with a queue of so many milliseconds.
+/// A path of 40 ms with a queue of `queue_ms` milliseconds.
 fn pair(config: &Config, queue_ms: u64, loss: f64) -> Pair<Path> {
     pair_over(config, line(queue_ms).losing(loss))
 }
 
-/// 20 ms behind a line with a queue of so many milliseconds.
+/// 20 ms behind a line with a queue of `queue_ms` milliseconds.
 fn line(queue_ms: u64) -> Path {
     let (rate, queue) = (Rate::from_bps(RATE), Span::from_millis(queue_ms));
     Path::over_line(Span::from_millis(20), 1, rate, queue)
@@ -156,8 +156,8 @@ fn pacing_spreads_a_window_over_the_round_trip() {
     assert!(off > 0.6 && fq < 0.3, "{off} {fq}");
 }
 
-/// What pacing holds back waits for its time, also where somebody calls the timers before; and once its time has
-/// come it is polled, and no timer asks for it again.
+/// What pacing holds back waits for its time, even if the timers are called early; and once its time has come it
+/// is polled, and no timer asks for it again.
 #[test]
 fn an_early_call_does_not_make_a_packet_forgotten() {
     let config = Config { pacing: Pacing::Fq, controller: Kind::NewReno, ..linux() };

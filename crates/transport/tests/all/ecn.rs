@@ -228,7 +228,7 @@ fn accurate_answers_reduce_once_a_window() {
     assert!(server.poll().iter().all(|s| s.flags.contains(Flags::ECT_0)));
 }
 
-/// Marks everything in place of dropping it, once in so many.
+/// Marks one packet in a number instead of dropping it.
 struct Marker(u64, u64);
 impl Network for Marker {
     fn carry(&mut self, _: Time, segment: &Segment) -> Fate {
@@ -279,7 +279,7 @@ fn the_reduction_begins_at_once() {
     assert_eq!((server.cwnd(), server.tcp.stats().ssthresh), (4, 7000));
 }
 
-/// 10 Mbit/s and 20 ms, of whose data segments one in so many is marked.
+/// 10 Mbit/s and 20 ms, of whose data segments one in a number is marked.
 struct MarkingLine {
     line: Path,
     one_in: u64,
@@ -336,8 +336,8 @@ fn bbr_keeps_its_rate_and_confirms_marks() {
     }
 }
 
-/// A loss after a mark begins recovery, and BBR is told, since the mark was nothing to it: the first round sends what
-/// arrives (Linux: bbr_set_cwnd_to_recover_or_restore).
+/// A loss after a mark begins recovery, and BBR hears of it, since the mark was nothing to it: the first round sends
+/// what arrives (Linux: bbr_set_cwnd_to_recover_or_restore).
 #[test]
 fn bbr_hears_of_a_loss_after_a_mark() {
     let config = Config { controller: Kind::Bbr, ..with(Ecn::Passive) };

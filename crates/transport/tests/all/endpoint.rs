@@ -119,8 +119,8 @@ fn whoever_has_a_round_trip_comes_through_a_flood() {
 }
 
 proptest! {
-    /// Whoever got an answer comes in while there is room for open connections, in whatever order callers confirm;
-    /// and no bound is passed at any time.
+    /// A caller that got an answer comes in while there is room for open connections, in whatever order callers
+    /// confirm; and no bound is passed at any time.
     #[test]
     fn an_answer_is_a_promise(
         limits in (1usize..8, 1usize..8, 1usize..5, 1usize..5),

@@ -213,7 +213,7 @@ fn acknowledgements_are_quick_while_the_window_grows() {
 }
 
 /// Linux: tcp_data_queue_ofo. What fills a gap is acknowledged at once, and the next segments are
-/// delayed as before it. Only data that comes twice begins quick acknowledgements anew.
+/// delayed as before it. Only data that comes twice restarts quick acknowledgements.
 #[test]
 fn a_gap_does_not_make_acknowledgements_quick_but_a_duplicate_does() {
     let mut script = Script::new(fixed_window(), RTT);
@@ -486,7 +486,7 @@ fn a_close_before_the_last_acknowledgement_waits() {
     assert_eq!((last.seq, last.len, last.flags.contains(Flags::FIN)), (0, 500, true));
 }
 
-/// Loses everything that carries RST, so many times.
+/// Loses everything that carries RST, this number of times.
 struct ResetEater(u32);
 impl Network for ResetEater {
     fn carry(&mut self, _: Time, segment: &Segment) -> Fate {

@@ -88,7 +88,7 @@ fn padhye(seeds: u64) {
     }
 }
 
-/// Loses every so many data segments.
+/// Loses data segments at regular distances.
 struct Regular {
     delay: Span,
     every: u64,

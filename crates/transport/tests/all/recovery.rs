@@ -235,7 +235,7 @@ fn rack_waits_for_reordered_segments() {
     assert_eq!(script.wait(Span::from_millis(30)), [(310 + 27, 3000, 1000)]);
 }
 
-/// The timer of the oldest segment starts anew when it is sent again (Linux: tcp_retransmit_skb, tcp_rearm_rto).
+/// The timer of the oldest segment restarts when it is retransmitted (Linux: tcp_retransmit_skb, tcp_rearm_rto).
 #[test]
 fn a_repeat_of_the_oldest_has_a_timeout_of_its_own() {
     let mut config = linux();
@@ -355,8 +355,8 @@ fn what_duplicates_announced_does_not_grow_the_window() {
     assert_eq!(script.cwnd(), 28, "all ten are");
 }
 
-/// Ten in flight, and a delay of the first that looks like a loss; nobody has timestamps. At last the
-/// window is what this is after everything has arrived and the duplicate was reported.
+/// Ten in flight, and a delay of the first that looks like a loss; there are no timestamps. At last
+/// the window is what this is after everything has arrived and the duplicate was reported.
 fn repeated_for_nothing(config: Config) -> Script {
     let mut script = Script::new(config, RTT);
     script.write(10_000);

@@ -1,5 +1,5 @@
 //! What two storms make of the same transfer, by each profile, controller and switch: a table in which a change of
-//! anything that is sent shows. Its numbers are nobody's but ours; what they ought to be, other tests say.
+//! anything that is sent shows. Its numbers have no source but our code; other tests say what they ought to be.
 
 use crate::pipe::{Pair, Storm};
 use flashcrowd_base::{RandomStream, Span, Time};

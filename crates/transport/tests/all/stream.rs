@@ -198,7 +198,7 @@ proptest! {
                     prop_assert!(stats.in_flight <= stats.cwnd + 9000, "{stats:?}");
                 }
                 let end = pair.ends[who].as_ref().expect("open");
-                // What an application was told that the send buffer takes, it takes.
+                // The send buffer takes what it promised to the application.
                 let buffer = end.write_space() + end.unacknowledged();
                 if end.is_established() && end.write_space() > 0 {
                     prop_assert!(buffer >= buffers[who], "{buffer} after {}", buffers[who]);

@@ -1,4 +1,4 @@
-//! How the congestion window grows, waits and starts anew.
+//! How the congestion window grows, waits and restarts.
 
 use crate::script::{Script, linux, profile};
 use flashcrowd_base::Span;

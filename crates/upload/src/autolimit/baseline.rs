@@ -22,7 +22,8 @@ const LONGEST_REFRESH: Span = Span::from_secs(300);
 /// bursts leaves the queue empty half of the time then.
 const REST: f64 = 0.5;
 
-/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
+/// The upload has left the sockets and the modem after this number of windows, or earlier, when the delay stops
+/// falling.
 const MAX_REST: u32 = 5;
 
 /// Windows that are not judged after a cut: the client's limiter and meter take 3 s, old data a while longer.

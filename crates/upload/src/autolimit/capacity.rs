@@ -1,7 +1,7 @@
 //! A model of the capacity, learnt by trials: the limit goes below what is believed, then above, and the delays of both
-//! are compared. A delay that comes with the upload is ours, and the rate that was achieved then is the capacity; one that is the
-//! same in both is somebody else's. No base is needed, and no reference older than a trial: routes may shift, downlinks
-//! may queue. Between trials the limit stays at a part of the capacity.
+//! are compared. A delay that comes with the upload is ours, and the rate that was achieved then is the capacity; one
+//! that is the same in both is of other traffic. No base is needed, and no reference older than a trial: routes may
+//! shift, downlinks may queue. Between trials the limit stays at a part of the capacity.
 //!
 //! The trials are those of PCC (Dong et al. 2015) and of BBR's gain cycle, at the pace of a client's limiter.
 
@@ -88,7 +88,7 @@ impl CapacityController {
         let sensed = match window {
             Window::Heard(sensed) => sensed,
             Window::Silent | Window::Back => {
-                // A trial in which answers are missing begins anew.
+                // A trial in which answers are missing restarts.
                 match &mut self.mode {
                     Mode::Low { windows, .. } | Mode::High { windows, .. } => *windows = 0,
                     Mode::Cruise { .. } => {}
@@ -161,7 +161,7 @@ impl CapacityController {
     }
 
     /// The capacity is what left the modem while a queue stood. The client counts what *entered*: a delay that grew
-    /// by `added` seconds in so many windows is that much too much.
+    /// by `added` seconds in `windows` windows is that much too much.
     fn found(&mut self, upload: f64, added: f64, windows: u32) {
         let seconds = 2.0 * f64::from(windows.max(1));
         let capacity = upload * seconds / (seconds + added.max(0.0));

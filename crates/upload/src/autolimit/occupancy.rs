@@ -13,7 +13,7 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// In a window with this upload, in bytes per second, so many of the answers waited.
+    /// In a window with this upload, in bytes per second, `waited` of the answers waited.
     pub(super) fn note(&mut self, upload: f64, (waited, answers): (usize, usize)) {
         self.last = (upload * answers as f64, waited as f64);
         self.carried += self.last.0;

@@ -74,8 +74,8 @@ impl Reserve {
         (self.line.waits() >= 0.5 * BELIEVED && share <= limit).then_some(share)
     }
 
-    /// The limit, once the capacity is known. Bursts that are seen tell more than a queue that stood long ago; an upload
-    /// without bursts makes nobody wait below the capacity, and then the queue is all that is known.
+    /// The limit, once the capacity is known. Recent bursts say more than a queue of long ago. Below the capacity, an
+    /// upload without bursts delays no probe, and then the queue is all that is known.
     pub(super) fn limit(&self) -> Option<f64> {
         if self.line.waits() >= BELIEVED {
             return self.guessed();
@@ -110,7 +110,7 @@ mod tests {
 
     const CAPACITY: f64 = 125e3;
 
-    /// A line on which so many of ten probes wait as the law says, for so many windows.
+    /// A line on which as many of ten probes wait as the law says, for `windows` windows.
     fn watched(upload: f64, windows: usize) -> Reserve {
         let mut reserve = Reserve::new(&AutolimitDelay::default());
         for _ in 0..windows {

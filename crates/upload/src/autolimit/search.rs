@@ -36,8 +36,8 @@ const CYCLE: usize = 4;
 /// it 95 %.
 const HARM: f64 = 0.05;
 
-/// What stands in seconds while our upload rests is somebody's queue: single packets do not stand before each probe of two windows, however
-/// slow the line is, which nobody knows yet.
+/// A delay above this, in seconds, while our upload rests is a queue of other traffic: single packets do not delay each
+/// probe of two windows, however slow the line, whose rate is not known yet.
 const QUEUE: f64 = 0.010;
 
 /// Until then the queue of a download may differ from its mean by what a loss takes of its window: CUBIC's 0.3.
@@ -53,11 +53,12 @@ const CROWDED: f64 = 0.6;
 /// runs empty makes probes wait as well.
 const DOUBTED: f64 = 4.0 * FIRST;
 
-/// A client that sends more than so many times its limit does not follow it yet: one that does may write two blocks in a window.
+/// A client that sends more than this multiple of its limit does not follow it yet: one that does may write two blocks
+/// in a window.
 const FOLLOWED: f64 = 4.0;
 
-/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling; later, by as many
-/// again at most, if the delay rose first, as what stood in the sockets came to the modem.
+/// The upload has left the sockets and the modem after this number of windows, or earlier, when the delay stops
+/// falling; later, by as many again at most, if the delay rose first, as what stood in the sockets came to the modem.
 const MAX_DRAIN: usize = 5;
 const MAX_RISE: usize = 10;
 
@@ -136,7 +137,7 @@ pub(crate) struct SearchController {
     bad: Option<f64>,
     /// What stays free of the line, if delay is favoured.
     reserve: Option<Reserve>,
-    /// Whether a limit that does harm was met since all was learnt anew.
+    /// Whether a limit that does harm was met since the last fresh start.
     found: bool,
     /// Windows of the search at the limit of the user that did no harm.
     harmless: u32,
@@ -232,8 +233,9 @@ impl SearchController {
         }
     }
 
-    /// The delay that counts after so many windows: a queue of two packets, or a round trip so much longer that a download loses
-    /// what it may not lose. A download's queue is periodic: what its mean is wrong by falls with their number.
+    /// The delay that counts after `windows` windows: a queue of two packets, or a round trip so much longer that a
+    /// download loses what it may not lose. A download's queue is periodic: the error of its mean falls with the number
+    /// of windows.
     fn bound(&self, sensed: &Sensed, windows: usize) -> f64 {
         if !self.shared {
             return threshold(self.good.max(sensed.upload.unwrap_or(0.0)), sensed.noise);
@@ -345,7 +347,7 @@ impl SearchController {
         let shared = sensed.standing > QUEUE || varies;
         let enough = match (shared, self.found) {
             (true, true) => CYCLE - 1,
-            // Without a queue of somebody else's one window tells all.
+            // Without a queue of other traffic one window is enough.
             (false, true) if self.reserve.is_none() => 1,
             // In the second one each reflector answers again, and the bases show whether a queue drains.
             _ => 2,
@@ -380,7 +382,7 @@ impl SearchController {
                 self.good = self.good.min(rested);
             }
             if let Some(reserve) = self.reserve.as_mut().filter(|_| varies) {
-                // Probes waited, but not for us: they told nothing of the uplink.
+                // Probes waited, but not for us: they say nothing about the uplink.
                 reserve.forget();
                 self.found = false;
             }
@@ -413,7 +415,7 @@ impl SearchController {
             self.state = states::BEGINNING;
             self.search(sensed);
         } else if suspect.is_some() {
-            // Somebody else came or went, and what does harm may be another limit than before.
+            // Other traffic came or went, and the harmful limit may have changed.
             (self.bad, self.patience) = (None, PATIENCE);
             self.hold(0);
             self.state = states::INNOCENT;
@@ -531,7 +533,8 @@ impl SearchController {
         }
         match self.mode {
             Mode::Search => {
-                // Behind a queue that stands all wait, whoever made it: nothing is learnt of the line.
+                // All packets wait behind a standing queue, of any traffic: nothing is learnt about
+                // the line.
                 let max = if added > QUEUE { SEARCH } else { DOUBLE };
                 if added <= QUEUE {
                     self.line.note(latest, self.senses.waited(self.idle + QUEUE, 1));

@@ -16,10 +16,10 @@ pub(super) const WINDOW: Span = Span::from_secs(2);
 /// The upload is a mean over two of them, as meters and limiters lag.
 const RATED: Span = Span::from_secs(4);
 
-/// The base of a reflector is the least round trip of so many minutes.
+/// The base of a reflector is the least round trip of this number of minutes.
 const MINUTES: usize = 10;
 
-/// So many windows are kept for means.
+/// Windows that are kept for means.
 const RECENT: usize = 4;
 
 /// What was sensed in a window.
@@ -230,7 +230,8 @@ impl Senses {
         self.recent.last().and_then(|answers| self.min(answers.iter())).unwrap_or(0.0)
     }
 
-    /// Of the answers of the last windows: how many waited longer than so many seconds, and how many there are.
+    /// Of the answers of the last windows: how many waited longer than `longer` seconds, and how many there
+    /// are.
     pub(super) fn waited(&self, longer: f64, windows: usize) -> (usize, usize) {
         let from = self.recent.len().saturating_sub(windows);
         let answers = self.recent[from..].iter().flatten();

@@ -23,7 +23,8 @@ parameters! {
         probe_timeout_ns: Span = Span::from_secs(4), 0.1..=60.0;
         /// Round trips in each window.
         samples: u32 = 10, 2..=10_000;
-        /// With each so many round trips the windows of least and of greatest ones forget their extreme.
+        /// After each of these numbers of round trips, the windows of minima and of maxima forget their
+        /// extreme.
         drop_every: u32 = 10, 2..=10_000;
         /// The probability of a false alarm.
         false_alarm: f64 = 0.05, 0.000001..=0.999;
@@ -104,7 +105,7 @@ impl ChebyshevController {
         medians
     }
 
-    /// The line looks idle: moments and threshold anew.
+    /// The line looks idle: compute moments and threshold again.
     fn learn(&mut self, min: f64, max: f64) {
         let (mean, deviation) = self.window.moments();
         let weight = self.parameters.weight;
@@ -146,7 +147,7 @@ impl ChebyshevController {
             self.learn(min, max);
         }
         self.in_a_row = if rtt > self.threshold { self.in_a_row + 1 } else { 0 };
-        // An alarm, and the count begins anew.
+        // An alarm, and the count restarts.
         let alarm = self.in_a_row >= self.needed;
         if alarm {
             self.in_a_row = 0;

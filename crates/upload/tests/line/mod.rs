@@ -22,7 +22,7 @@ const LAN: f64 = 12.5e6;
 const CONNECTIONS: f64 = 4.0;
 const GREATEST_WINDOW: f64 = CONNECTIONS * 65_536.0;
 
-/// How a reflector answers: with so many seconds more, or not at all.
+/// How a reflector answers: with this number of seconds more, or not at all.
 pub(crate) type Reflection = Option<f64>;
 
 /// A line and what happens on it. Times in seconds, rates in bits per second.

@@ -28,7 +28,7 @@ impl Swarms {
         }
     }
 
-    /// A peer comes; whether it does, as nobody comes any more to a swarm that was stopped.
+    /// A peer comes; whether it does: a stopped swarm takes no peers.
     pub fn arrive(&mut self, now: Time, number: u32) -> bool {
         let peer = &mut self.peers[number as usize];
         let swarm = &mut self.all[peer.swarm as usize];
@@ -132,7 +132,7 @@ impl Swarms {
         Some(next)
     }
 
-    /// The timeline stops a swarm: nobody comes any more, and these peers leave.
+    /// The timeline stops a swarm: arrivals end, and these peers leave.
     pub fn stop(&mut self, number: u32) -> Vec<u32> {
         self.all[number as usize].stopped = true;
         self.members(number).filter(|(_, peer)| peer.is_online()).map(|(peer, _)| peer).collect()

@@ -247,7 +247,7 @@ impl Swarms {
         self.all.iter().find_map(|swarm| swarm.standing().stopped_early())
     }
 
-    /// How far a swarm is, for the rules about its end; `missing` pieces are with nobody, if that is known.
+    /// How far a swarm is, for the rules about its end; no peer has the `missing` pieces, if that is known.
     pub fn standing(
         &self,
         number: u32,
@@ -265,8 +265,8 @@ impl Swarms {
         }
     }
 
-    /// Why a swarm can never finish, if it cannot: a piece that no member has, and nobody to come who would
-    /// bring it.
+    /// Why a swarm can never finish, if it cannot: a piece that no member has, and that no later peer would
+    /// bring.
     pub fn unfinishable(&self, number: u32, missing: u32) -> Option<String> {
         let swarm = &self.all[number as usize];
         swarm.watch.unfinishable(&Standing { missing: Some(missing), ..swarm.standing() })

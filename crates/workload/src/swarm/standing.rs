@@ -29,9 +29,9 @@ pub struct Standing {
     pub waits: bool,
     /// Seeds that are still to come, and web seeds.
     pub sources: u32,
-    /// Pieces that nobody has, where that is known.
+    /// Pieces that no peer has, where that is known.
     pub missing: Option<u32>,
-    /// Whether somebody may upload: a seed that is not told to upload nothing, or a web seed.
+    /// Whether a source may upload: a seed with an upload limit above zero, or a web seed.
     pub may_upload: bool,
     /// Whether the timeline has stopped it.
     pub stopped: bool,
@@ -69,10 +69,10 @@ impl Standing {
     }
 }
 
-/// The pieces that somebody has, as far as one process knows.
+/// The pieces that online peers have, as far as one process knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Held {
-    /// All: somebody with the whole file is there.
+    /// All: a peer with the whole file is online.
     All,
     /// Those of a bitfield (BEP 3).
     Bits(Vec<u8>),
@@ -95,7 +95,7 @@ impl Held {
         }
     }
 
-    /// How many of so many pieces nobody has.
+    /// The number of missing pieces, if known.
     pub fn missing(&self, pieces: u32) -> Option<u32> {
         match self {
             Held::All => Some(0),
@@ -124,7 +124,7 @@ pub struct Watch {
     view: View,
     bytes: u64,
     moved: Time,
-    /// Pieces that nobody has, and since when it is these.
+    /// Pieces that no peer has, and since when it is these.
     missing: u32,
     missing_since: Time,
 }
@@ -164,7 +164,8 @@ impl Watch {
         format!("swarm {}: {}", self.name, standing.words())
     }
 
-    /// A line if no block reached any leecher, though somebody may upload and one came long enough ago.
+    /// A line if no block reached any leecher, though a source may upload and a leecher came long
+    /// enough ago.
     pub fn undelivered(&self, now: Time, standing: &Standing) -> Option<String> {
         let due = standing.first_arrival.is_some_and(|first| is_due(first, now));
         let silent = due && standing.may_upload && standing.bytes == 0;
@@ -181,7 +182,7 @@ impl Watch {
         })
     }
 
-    /// Pieces that nobody has who is there or still to come.
+    /// Pieces that no present or future peer has.
     fn lacks(&self, standing: &Standing) -> u32 {
         if standing.sources > 0 { 0 } else { standing.missing.unwrap_or(0) }
     }
@@ -209,7 +210,7 @@ impl Watch {
         })
     }
 
-    /// Whether what is missing will not arrive any more from somebody who has left.
+    /// Whether no missing piece is still under way from a peer that has left.
     fn has_settled(&self, now: Time, idle: Span) -> bool {
         let missing = now.since(self.missing_since);
         match self.view {

@@ -18,7 +18,7 @@ pub(crate) fn calling() -> Plan {
     })])
 }
 
-/// The call in which so many packets were sent, and those arrived at the host `to` that have a delay in milliseconds.
+/// The call with the packets in `delays`: each that arrived at the host `to` has a delay in milliseconds.
 fn called(plan: &Plan, delays: &[Option<u64>]) -> Calls {
     let mut calls = Calls::new(plan);
     for (number, delay) in (0..).zip(delays) {

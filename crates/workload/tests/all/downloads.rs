@@ -52,7 +52,8 @@ fn the_first_server_is_asked_alone_and_then_each_mirror_by_one_connection() {
     assert_eq!(downloads.downloads[0].receive(seconds(2), 0, 1), Came::Answered);
     let expected = [(0, 1, false, 400), (1, 2, true, 300), (2, 3, true, 300), (3, 1, true, 400)];
     assert_eq!(due(&mut downloads), expected);
-    // Without HEAD the length is known with the head of the first answer, and nobody waits for mirrors.
+    // Without HEAD the length is known with the head of the first answer, and nothing waits for
+    // mirrors.
     let mut downloads = begun(Download { use_head: false, ..download() });
     assert_eq!(due(&mut downloads), [(0, 1, true, 400)]);
     downloads.downloads[0].receive(seconds(2), 0, 300);
@@ -90,7 +91,7 @@ fn who_is_free_takes_half_of_the_longest_rest() {
     assert_eq!(division.ask(0), None);
     assert_eq!(division.receive(1, 100), (50, Came::Cut));
     assert!(division.is_whole());
-    // Without the rule nobody helps.
+    // Without the rule no connection helps.
     let mut division = Division::new(once(0..1000), 2, None, None);
     division.ask(0);
     division.ask(1);
@@ -201,7 +202,7 @@ enum Byte {
 }
 
 proptest! {
-    /// Every byte comes once, whatever is lost and whichever connection is slow. What is asked for is the first that is
+    /// Every byte comes once, whatever is lost and if any connection is slow. What is asked for is the first that is
     /// free, or else the second half of the longest rest.
     #[test]
     fn every_byte_comes_once(
@@ -273,7 +274,8 @@ proptest! {
         }
     }
 
-    /// A download is whole or lost in the end, whichever connections fail, and its servers brought just the file.
+    /// A download is whole or lost in the end, with any failures of connections, and its servers brought just the
+    /// file.
     #[test]
     fn a_download_is_whole_or_has_lost_all_its_servers(
         connections in 1_u32..7,

@@ -392,7 +392,7 @@ proptest! {
             prop_assert_eq!(swarm.completed as usize, complete);
             let online = swarms.peers().iter().filter(|peer| peer.is_online()).count();
             prop_assert_eq!(swarm.online as usize, online);
-            // A swarm without replacements is done exactly when nobody is waited for.
+            // A swarm without replacements is done exactly when the last expected peer is.
             let over = |peer: &&Peer| peer.completed.is_some() || peer.left.is_some();
             let all = leechers().filter(over).count() == leechers().count();
             prop_assert_eq!(swarms.is_done(0), swarm.stopped || (!replace && all));

@@ -70,7 +70,7 @@ impl Default for Cake {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// Nobody: one queue.
+    /// One queue for all.
     Flowblind,
     /// Sending hosts.
     Srchost,

@@ -30,7 +30,7 @@ pub(crate) fn ways() -> Vec<Reader> {
     ways
 }
 
-/// A requester that keeps what it is told.
+/// A requester that keeps its results.
 #[derive(Debug, Default)]
 struct Taker {
     taken: Mutex<Vec<Taken>>,
@@ -42,7 +42,7 @@ struct Taken {
     slot: u32,
     bytes: Vec<u8>,
     outcome: ReadOutcome,
-    /// Below `/proc`: of whoever has told it.
+    /// Below `/proc`: the thread that delivered it.
     thread: PathBuf,
 }
 
@@ -63,7 +63,7 @@ impl Requester for Taker {
 }
 
 impl Taker {
-    /// What it was told, when that is so much.
+    /// Its results, once there are `count`.
     fn wait(&self, count: usize) -> Vec<Taken> {
         let few = |taken: &mut Vec<Taken>| taken.len() < count;
         let taken = self.taken.lock().unwrap();
@@ -114,7 +114,7 @@ fn medium(time: Duration) -> Medium {
     Medium::HardDisk(HardDisk { positioning, rate_bps, ..HardDisk::default() })
 }
 
-/// Waits until none of the threads that have told something is there.
+/// Waits until all threads that delivered a result have ended.
 fn ended(taken: &[Taken]) {
     let is_there = || taken.iter().any(|it| PathBuf::from("/proc").join(&it.thread).exists());
     for _ in 0..PATIENCE.as_millis() {

@@ -255,7 +255,7 @@ impl<'p> Swarms<'p> {
     }
 
     /// How many sockets all peers have between them at most, if all are there at the same time, blocks
-    /// share a connection with messages, and nobody is connected twice.
+    /// share a connection with messages, and each pair has one connection.
     fn most_sockets(&self) -> usize {
         let mut crowds = vec![0u32; self.all.len()];
         self.rules.peers().iter().for_each(|peer| crowds[peer.swarm as usize] += 1);

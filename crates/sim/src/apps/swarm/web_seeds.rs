@@ -30,7 +30,7 @@ impl WebSeedLink {
         range: 0,
     };
 
-    /// So many bytes of answers, each with a head of `head_bytes`, have come; how many of them are of ranges.
+    /// `bytes` bytes of answers, each with a head of `head_bytes`, have come; how many of them are of ranges.
     fn receive(&mut self, mut bytes: u64, head_bytes: u64) -> u64 {
         let mut payload = 0;
         while bytes > 0 {

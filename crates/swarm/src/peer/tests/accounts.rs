@@ -1,4 +1,4 @@
-//! What a peer counts, and when it counts anew.
+//! What a peer counts, and when it resets a count.
 
 use super::*;
 use crate::UnchokeEnd;

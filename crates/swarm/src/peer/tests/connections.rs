@@ -181,7 +181,7 @@ fn a_lost_neighbour_is_tried_again_later_and_later() {
         let mut attempts = Vec::new();
         for second in 1..=600 {
             rig.wait(Span::from_secs(1));
-            // Nobody answers.
+            // No answer comes.
             for (conn, _) in std::mem::take(&mut rig.conns) {
                 attempts.push(second);
                 rig.peer.on_closed(rig.now, conn);

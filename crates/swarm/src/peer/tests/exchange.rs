@@ -1,4 +1,4 @@
-//! Peer exchange (BEP 11), the turnover of neighbours, and connections that nobody wants.
+//! Peer exchange (BEP 11), the turnover of neighbours, and unwanted connections.
 
 use super::*;
 use crate::peer_exchange::{Neighbour, PeerExchange};
@@ -15,7 +15,7 @@ fn patient(change: impl FnOnce(&mut Profile)) -> Rig {
         change(profile);
     })
 }
-/// Somebody who understands peer exchange and has nothing connects.
+/// A peer that understands peer exchange and has nothing connects.
 fn meet(rig: &mut Rig, remote: u32) -> ConnId {
     let conn = rig.peer.accept(rig.now, PeerId(remote)).expect("there is room");
     rig.conns.insert(conn, (1 << 40, true));

@@ -1,8 +1,8 @@
-//! TCP where uTP failed, and connections of which nobody said whose they are.
+//! TCP where uTP failed, and connections without a handshake.
 
 use super::*;
 
-/// The next attempt: under which number, to whom, and whether it has to be over TCP.
+/// The next attempt: its number, its remote peer, and whether it has to be over TCP.
 fn attempt(rig: &mut Rig) -> Option<(ConnId, u32, bool)> {
     match rig.peer.poll()? {
         Action::Connect { conn, remote, tcp } => {
@@ -78,7 +78,8 @@ fn a_connection_that_was_there_is_lost_as_ever() {
 
 #[test]
 fn who_connects_anew_replaces_a_connection_that_said_nothing() {
-    // Its handshake never came, as the answer to its SYN was lost: whoever opened it has given it up.
+    // Its handshake never came, as the answer to its SYN was lost: the peer that opened it has given
+    // it up.
     let mut rig = unlimited("libtorrent", Role::Leecher, |_| {});
     let first = rig.peer.accept(rig.now, PeerId(4)).expect("there is room");
     rig.peer.on_connected(rig.now, first, 1 << 40);

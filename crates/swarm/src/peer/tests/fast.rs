@@ -1,4 +1,5 @@
-//! The Fast extension: who is told what, who may ask for what while choked, and what is rejected.
+//! The Fast extension: which messages go to which peer, what a choked peer may request, and what is
+//! rejected.
 
 use super::*;
 use crate::fast_set::allowed_fast_set;
@@ -43,7 +44,7 @@ fn a_newcomer_is_unchoked_with_the_handshake_if_something_is_here_and_a_slot_is_
     seed.drain();
     let (first, told) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     assert_eq!(told, [Message::Handshake(Extensions::FAST), Message::HaveAll, Message::Unchoke]);
-    // The slot is taken, though nobody has said that it wants something.
+    // The slot is taken, though no peer has said that it is interested.
     let (second, told) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
     assert_eq!(told, [Message::Handshake(Extensions::FAST), Message::HaveAll]);
     let told = said(&mut seed, second, Message::Interested);
@@ -54,7 +55,7 @@ fn a_newcomer_is_unchoked_with_the_handshake_if_something_is_here_and_a_slot_is_
         sent.into_iter().filter(|(_, m)| matches!(m, Message::Choke | Message::Unchoke)).collect();
     changed.sort_by_key(|(conn, _)| *conn);
     assert_eq!(changed, [(first, Message::Choke), (second, Message::Unchoke)]);
-    // Whoever did not listen yet is told again.
+    // A peer that did not listen yet gets it again.
     let mut seed = early(Role::Seed);
     let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     let told = said(&mut seed, first, Message::Interested);
@@ -90,7 +91,7 @@ fn all_or_nothing_is_told_in_a_word_to_those_who_offer_the_extension() {
 #[test]
 fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_while_choked() {
     let mut seed = libtorrent(Role::Seed, |p| p.choker.slots = crate::profile::Slots::Fixed(1));
-    // Somebody takes the only slot.
+    // A peer takes the only slot.
     let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     let told = said(&mut seed, first, Message::Interested);
     let set = |remote| allowed(remote).into_iter().map(|piece| Message::AllowedFast { piece });
@@ -117,7 +118,7 @@ fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_wh
     assert_eq!(said(&mut seed, second, request(other, 0)), [reject(other)]);
 }
 
-/// `peer_connection::incoming_request`: whoever asks on is left.
+/// `peer_connection::incoming_request`: a peer that keeps requesting is disconnected.
 #[test]
 fn an_allowed_piece_is_served_three_times_while_choked_and_no_more() {
     let mut seed = libtorrent(Role::Seed, |p| p.choker.slots = crate::profile::Slots::Fixed(1));
@@ -154,7 +155,7 @@ fn a_choke_rejects_what_is_queued_and_requests_that_crossed_it_are_forgiven_for_
     let expected = [piece(other[0]), Message::Choke, reject(other[1]), piece(allowed(1)[0])];
     assert_eq!(sent, expected);
     seed.wait(Span::from_secs(2));
-    // Somebody who asks is interested, and is unchoked for it: nobody else is there.
+    // A peer that requests is interested, and is unchoked for it: there is no other peer.
     assert_eq!(said(&mut seed, conn, request(other[1], 0)).last(), Some(&piece(other[1])));
 }
 

@@ -118,7 +118,7 @@ fn a_seed_that_hides_offers_piece_after_piece_and_then_shows_everything() {
         .collect();
     let mut all = rig.say(conns[0], Message::Interested);
     assert!(all.contains(&(conns[0], Message::Unchoke)));
-    // After a whole piece of four blocks it is choked; nobody else waits, so it has another turn.
+    // After a whole piece of four blocks it is choked; no other peer waits, so it is served again.
     for begin in [0, 1000, 2000, 3000] {
         let sent = rig.say(conns[0], request(0, begin));
         let turns = sent.iter().filter(|(_, m)| matches!(m, Message::Choke | Message::Unchoke));

@@ -44,7 +44,7 @@ fn what_was_sent_is_suggested_before_the_unchoke_and_when_a_suggested_piece_is_t
     assert_eq!(said(&mut seed, second, Message::Have { piece: 4 }), [], "that was not suggested");
     assert_eq!(said(&mut seed, second, Message::Have { piece: 1 }), [suggest(0)]);
     assert_eq!(said(&mut seed, second, Message::Have { piece: 3 }), [], "nothing is left");
-    // Who was unchoked before anything was read is told of nothing.
+    // A peer that was unchoked before anything was read gets no suggestions.
     assert_eq!(said(&mut seed, first, Message::Have { piece: 3 }), []);
     // What others have is no candidate any more; what stood by before goes on to.
     said(&mut seed, first, request(4, 0));

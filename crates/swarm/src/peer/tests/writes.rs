@@ -40,7 +40,7 @@ fn a_choke_in_mid_block_goes_out_behind_it_and_empties_the_queue() {
     rig.wait(Span::from_secs(10));
     rig.say(conn, request(0, 0));
     rig.say(conn, request(0, 1000));
-    // Uninterested: choked at once, told later.
+    // Uninterested: choked at once; the message comes later.
     assert_eq!(rig.say(conn, Message::NotInterested), []);
     rig.say(conn, Message::Interested);
     let sent = rig.wait(Span::from_secs(2));
@@ -158,7 +158,7 @@ fn without_upload_everybody_is_choked_and_stays_so() {
             let role = Role::Seed;
             Peer::new(profile.clone(), torrent(), role, PeerId(0), limit, stream, Time::START)
         };
-        // Waits are short enough that nobody takes the silent neighbour for gone (two minutes).
+        // Waits are short enough that the silent neighbour does not time out (two minutes).
         let mut rig = Rig::new(peer(UploadLimit::Nothing));
         rig.peer.start(rig.now);
         let conn = rig.join(1, Bitfield::new(PIECES));

@@ -35,7 +35,7 @@ impl Policer {
         self.uses.then_some(self.rate)
     }
 
-    /// Begins anew.
+    /// Starts from zero.
     pub(super) fn reset(&mut self, now: Time, delivered: u64) {
         *self = Policer { lost: self.lost, ..Policer::default() };
         self.begin(now, delivered);

@@ -30,14 +30,14 @@ pub(super) fn a_recovery_gives_the_window_of_before_back<B: Controller>(
     assert_eq!(bbr.window(), 30_000);
 }
 
-/// Rates of rounds, and after how many further ones the pipe is full. `full_after` is told the rates, whether each begins
+/// Rates of rounds, and after how many further ones the pipe is full. `full_after` takes the rates, whether each begins
 /// a round, and whether the application limited them.
 pub(super) fn three_rounds_without_a_quarter_more_are_a_full_pipe(
     full_after: impl Fn(&[u64], bool, bool) -> Option<usize>,
 ) {
     assert_eq!(full_after(&[1000; 9], true, false), Some(3));
     assert_eq!(full_after(&[1000, 1249, 1249, 1249], true, false), Some(3));
-    // A quarter more begins the count anew.
+    // A quarter more restarts the count.
     assert_eq!(full_after(&[1000, 1000, 1000, 1250, 1250, 1250, 1250], true, false), Some(6));
     // Within a round nothing is counted, nor what the application limited.
     for (started, app_limited) in [(false, false), (true, true), (false, true)] {

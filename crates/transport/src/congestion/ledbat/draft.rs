@@ -9,8 +9,8 @@ use crate::congestion::{Ack, Build, Controller, Loss, Params};
 ///
 /// - The window is whole packets. Every acknowledgement adds the distance from the target to a
 ///   counter, at most the target ("never faster than TCP"); at `window * target` the window grows
-///   by a packet and the counter starts anew, below zero it shrinks by one. So growth is counted
-///   in acknowledgements: one for two segments halves it.
+///   by a packet and the counter restarts, below zero it shrinks by one. So growth is counted in
+///   acknowledgements: one for two segments halves it.
 /// - Nothing happens, in either direction, unless the window was the limit, nor while a loss is
 ///   repaired; delays are seen all the time.
 /// - A loss halves the window, down to `min_window_packets`. The module's own least is 1. A timeout

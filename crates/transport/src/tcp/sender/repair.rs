@@ -255,7 +255,7 @@ impl Sender {
     pub(super) fn recovered(&mut self, config: &Config) {
         let mss = u64::from(self.mss);
         if self.phase == Phase::Cwr && self.controller.governs_recovery() {
-            // The controller was told of no loss, so of no recovery that is over.
+            // The controller heard of no loss, so it hears of no end of a recovery.
         } else if self.is_reducing() {
             let limit = match config.reduction {
                 // RFC 6582, section 3.2, step 3, option 1: no burst.

@@ -320,7 +320,7 @@ pub fn jain(bytes: &[u64]) -> f64 {
     sum * sum / (bytes.len() as f64 * squares)
 }
 
-/// The instant so many seconds into the run.
+/// The instant `seconds` seconds into the run.
 pub fn at(seconds: u64) -> Time {
     Time::START + Span::from_secs(seconds)
 }

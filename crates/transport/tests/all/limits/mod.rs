@@ -14,7 +14,7 @@ pub const LIMITS: Limits = Limits {
     reset_memory: Span::from_secs(60),
 };
 
-/// A uTP port that accepts whoever comes, as strangers see it.
+/// A uTP port that accepts any caller, as strangers see it.
 pub trait Port {
     /// Sends a packet from an address, and waits for what comes back.
     fn ask(&mut self, from: SocketAddr, packet: Packet) -> Packet;
@@ -27,7 +27,7 @@ pub fn stranger(network: u8, host: u8) -> SocketAddr {
     ([127, 1, network, host], 0).into()
 }
 
-/// Somebody who opens a connection, and its answer.
+/// A host that opens a connection, and the answer that it got.
 pub struct Caller {
     from: SocketAddr,
     answer: Packet,
@@ -80,13 +80,14 @@ pub fn strangers_are_bounded<P: Port>(make: impl Fn(Limits) -> P) {
 }
 
 fn one_network_has_its_share(port: &mut impl Port) {
-    // Two half-open places and three connections: whoever is answered comes in while there is room.
+    // Two half-open places and three connections: a caller with an answer comes in while there is
+    // room.
     let callers = [1, 2, 3, 4, 5].map(|host| Caller::opens(port, stranger(1, host)));
     assert!(callers.iter().all(Caller::is_answered));
     for (caller, in_time) in [(4, true), (0, true), (3, true), (1, false), (2, false)] {
         assert_eq!(callers[caller].confirms(port), in_time, "{caller}");
     }
-    // All three are open: nobody of this network comes in, and others do.
+    // All three are open: no caller of this network comes in, and others do.
     assert!(!Caller::opens(port, stranger(1, 6)).is_answered());
     let neighbour = Caller::opens(port, stranger(2, 6));
     assert!(neighbour.is_answered() && neighbour.confirms(port));

@@ -120,7 +120,7 @@ pub struct Pair<N> {
     free: Vec<usize>,
     sequence: u64,
     pub delivered: u64,
-    /// Every segment that was sent, if kept: when, by whom.
+    /// Every segment that was sent, if kept: when, and by which end.
     pub log: Option<Vec<(Time, usize, Segment)>>,
     /// Bytes each application has read, and whether it reads by itself.
     pub read: [u64; 2],

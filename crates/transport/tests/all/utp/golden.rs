@@ -1,4 +1,4 @@
-//! Traces of libutp against libutp that somebody recorded, packet by packet.
+//! Recorded traces of libutp against libutp, packet by packet.
 
 use super::host::{Application, Close, Ours, message};
 use super::world::{Clock, Quiet, World};

@@ -114,7 +114,8 @@ impl Ours {
         }
     }
 
-    /// The same with padded probes, over a path that takes so many bytes for certain. To be called at once.
+    /// The same with padded probes, over a path that takes `certain` bytes for certain. To be called at
+    /// once.
     pub fn padded(mut self, now: Time, certain: Option<u32>) -> Ours {
         self.certain = certain;
         if let (Some(connection), Some(bytes)) = (&mut self.connection, certain) {

@@ -214,7 +214,7 @@ fn the_window_is_cut_once_in_its_interval() {
     assert!(pair.caller.stats().packets_retransmitted > cuts.len() as u64);
 }
 
-/// The times that pass between one transmission of a packet and the next while nobody answers.
+/// The times that pass between one transmission of a packet and the next without an answer.
 fn silences(config: Config) -> Vec<Span> {
     let mut pair = Pair::new(config);
     // Not a packet that measures the path, whose loss is forgiven.
@@ -381,7 +381,7 @@ fn a_packet_that_was_sent_twice_gives_no_round_trip_and_keeps_the_longer_timeout
     let again = pair.wait(Span::from_millis(3500));
     assert_eq!(again.len(), 2, "after 1 s and 3 s");
     pair.deliver(&again);
-    // Karn's algorithm: nobody knows which of the three was acknowledged (RFC 6298, 3), and the
+    // Karn's algorithm: it is unknown which of the three was acknowledged (RFC 6298, 3), and the
     // timeout stays backed off until a packet that was sent once is (5.7).
     let stats = pair.caller.stats();
     assert_eq!((stats.rtt, stats.srtt, stats.bytes_acked), (RTT, RTT, 500));

@@ -1,5 +1,6 @@
 //! What two storms make of the same transfer over uTP, by each profile, controller and switch: a table in which a
-//! change of anything that is sent shows. Its numbers are nobody's but ours; what they ought to be, other tests say.
+//! change of anything that is sent shows. Its numbers have no source but our code; other tests say what they ought
+//! to be.
 
 use super::host::{Application, Close, Ours, message};
 use super::world::{Clock, Storm, World};

@@ -4,7 +4,8 @@ use crate::{Answer, Limit, Phase};
 const GOOD: f64 = 50e3;
 const TRIED: f64 = 60e3;
 
-/// Windows in which all answers wait so many milliseconds, while the upload is at the limit that is tried.
+/// Windows in which all answers wait this number of milliseconds, while the upload is at the limit that is
+/// tried.
 struct Line {
     control: SearchController,
     now: Time,

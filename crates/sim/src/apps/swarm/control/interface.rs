@@ -15,7 +15,8 @@ pub(super) struct Interface {
     /// Its counts at the last refresh, and at those before, as far back as its mean goes.
     readings: Ring<(Time, [u64; 2])>,
     pub(super) refresh_at: Time,
-    /// What whoever asks makes of its answers: counts, or the integral of rates; and when it last asked.
+    /// What the controller gets from its answers: counts, or the integral of rates; and when it last
+    /// asked.
     pub(super) said: [u64; 2],
     pub(super) asked: Time,
 }

@@ -197,7 +197,7 @@ impl<'p> Swarms<'p> {
         }
     }
 
-    /// Somebody gave the client of a peer another limit.
+    /// The client of a peer got another limit.
     pub(super) fn note_limit(&mut self, peer: u32, limit: UploadLimit) {
         if let Some(control) = self.control(peer) {
             control.limit = limit;

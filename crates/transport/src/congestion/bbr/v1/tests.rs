@@ -228,7 +228,7 @@ fn an_old_round_trip_is_looked_for() {
     }
 }
 
-/// A round belongs to it, however long that takes; and nobody who was silent needs it.
+/// A round belongs to it, however long that takes; and after silence none is needed.
 #[test]
 fn a_round_trip_is_looked_for_through_a_round_and_not_after_silence() {
     let at = |millis| Time::START + Span::from_millis(millis);

@@ -4,7 +4,7 @@ use crate::congestion::{Ack, RateSample};
 use flashcrowd_base::{Span, Time};
 
 /// Ranges lost in a round that may end start-up (`StartupFullLossCnt`): here, acknowledgements that
-/// told of losses, as in the authors' code for Linux.
+/// reported losses, as in the authors' code for Linux.
 const STARTUP_LOSS_EVENTS: u32 = 6;
 /// Rounds after which Drain ends whatever is in flight (section 5.3.2).
 const MAX_DRAIN_ROUNDS: u64 = 3;
@@ -340,8 +340,8 @@ mod tests {
         shared_rules::three_rounds_without_a_quarter_more_are_a_full_pipe(full_after);
     }
 
-    /// Section 5.3.1.3: six acknowledgements in a round that told of losses, of more than 2 %, in a recovery. The
-    /// bound is what the path holds, or what a round has delivered.
+    /// Section 5.3.1.3: six acknowledgements in a round that reported losses, of more than 2 %, in a recovery.
+    /// The bound is what the path holds, or what a round has delivered.
     #[test]
     fn many_losses_in_a_round_end_start_up() {
         let after = |events, lost, recovering, delivered| {
@@ -563,7 +563,7 @@ mod tests {
         }
     }
 
-    /// A round belongs to it, however long that takes; and nobody who was silent needs it.
+    /// A round belongs to it, however long that takes; and after silence none is needed.
     #[test]
     fn a_round_trip_is_looked_for_through_a_round_and_not_after_silence() {
         let mut bbr = flowing(State::ProbeCruise);
