@@ -86,7 +86,7 @@ class RunHandle:
         """Whether `cancel` was called."""
     @property
     def progress(self) -> float:
-        """How far the run is, 0 to 1, as far as anybody can tell."""
+        """How far the run is, 0 to 1, as far as known."""
     @property
     def simulated_s(self) -> float:
         """Simulated time so far, in seconds."""
@@ -240,7 +240,7 @@ class UtpTransfer:
     def stop(self) -> None:
         """End soon, and tell the other end; the second time, at once."""
     def result(self) -> str:
-        """What came of each stream (a JSON list), when it has ended.
+        """The outcome of each stream (a JSON list), when it has ended.
 
         Raises `OSError` if nothing was measured.
         """
@@ -374,7 +374,7 @@ class UtpFlow:
     def stop(self) -> None:
         """End at once."""
     def report(self) -> str | None:
-        """How it stands (a JSON object); None before it starts."""
+        """Its state (a JSON object); None before it starts."""
 
 @final
 class TorrentClient:
@@ -409,7 +409,7 @@ class TorrentClient:
         It ends at once if `told` is false, and at the second call.
         """
     def progress(self) -> str:
-        """How it stands (a JSON object)."""
+        """Its state (a JSON object)."""
     def has(self) -> bytes:
         """The pieces that it has, as in a BITFIELD."""
     def take_events(self) -> str:
@@ -454,7 +454,7 @@ def content_policies() -> list[str]:
 def origin_visits(
     plan_json: str, seed: int, workload: int
 ) -> list[tuple[int, int, int, int, int | None]]:
-    """Who comes to a content server, a workload of a plan (JSON), in a run with a seed (Linux).
+    """The clients of a content server, a workload of a plan (JSON), in a run with a seed (Linux).
 
     Population, host, file, and when it comes and leaves at the latest, in nanoseconds. Raises
     `PlanError`.
@@ -543,7 +543,7 @@ class IdlePoll:
         """End."""
 
 def enter_namespace(fd: int) -> None:
-    """Move the calling thread into the network namespace that a file descriptor stands for."""
+    """Move the calling thread into the network namespace of a file descriptor."""
 
 def become_root_of_own() -> None:
     """Move this process, which may have one thread, into its own user namespace, as its root."""
@@ -579,8 +579,8 @@ def echo_times(
 ) -> list[int | None]:
     """How long answers to echo requests take over a plan's network, in nanoseconds.
 
-    With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`;
-    they stand in the order of time. Raises `PlanError`.
+    With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`,
+    in the order of time. Raises `PlanError`.
     """
 
 _Columns = tuple[str, list[tuple[str, list[float | int | str | None]]]]
@@ -841,7 +841,7 @@ class SwarmPeer:
 class SwarmRules:
     """The swarms of a run, as far as programs play them. Instants are seconds of the run.
 
-    Who comes and goes, how far each swarm is, when it is over, and the rows of its tables.
+    Arrivals and departures, how far each swarm is, when it is over, and the rows of its tables.
     """
 
     def __new__(cls, plan: Plan, seed: int, own: Collection[int] | None = None) -> SwarmRules:
@@ -911,7 +911,7 @@ class SwarmRules:
     def stopped(self) -> str | None:
         """What the timeline stopped before it was complete, if it did."""
     def undelivered(self, now_s: float, outcome: str) -> list[str]:
-        """A line for each swarm of which no block reached anybody, though it should have."""
+        """A line for each swarm of which no block reached any leecher, though it should have."""
     def progress(self, workload: int) -> float:
         """Share of what leechers of a swarm want that has arrived."""
     def sample(self, now_s: float, series: int) -> None:

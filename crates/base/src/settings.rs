@@ -114,7 +114,7 @@ pub fn check_bound<T: Bounded>(
     }
 }
 
-/// Defines tables of settings: everything that is known of a field stands at the field.
+/// Defines tables of settings: everything that is known of a field is at the field.
 ///
 /// ```
 /// flashcrowd_base::settings! {

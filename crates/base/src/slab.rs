@@ -1,7 +1,7 @@
 /// Values at places that are numbered, and used again: what has just been taken out is where the
 /// next value goes, so the memory in use is that of the values that are there.
 ///
-/// Each place also names another one, its *next*: values can stand in a [`List`], or in lists whose
+/// Each place also names another one, its *next*: values can be in a [`List`], or in lists whose
 /// owner keeps nothing but the first place ([`Slab::insert_before`], [`Slab::unlink`]).
 #[derive(Clone, Debug)]
 pub struct Slab<T> {

@@ -19,7 +19,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the whole answer may take.
 const WHOLE_PATIENCE: Span = Span::from_secs(60);
 
-/// What came of an announce.
+/// The result of an announce.
 #[derive(Debug)]
 pub(crate) struct Announced {
     pub(crate) event: AnnounceEvent,

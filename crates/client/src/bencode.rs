@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         self.at += usize::from(next == b'e');
         Ok(next == b'e')
     }
-    /// What stands before this byte, which is passed, too: of a number, which is short.
+    /// The bytes before this one, which is passed, too: of a number, which is short.
     fn until(&mut self, end: u8) -> Result<&'a [u8], Malformed> {
         const LONGEST: usize = 20;
         let rest = &self.text[self.at..];

@@ -1,4 +1,4 @@
-//! Who is who: the numbers by which the pure peer knows others, by where they listen and by what they call themselves.
+//! The directory of peers: the numbers by which the pure peer knows others, by listening address and by identity.
 
 use flashcrowd_swarm::PeerId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,7 +89,7 @@ impl Directory {
     pub(crate) fn calls_itself(&mut self, number: PeerId, identity: Identity) {
         self.identities.insert(identity, number);
     }
-    /// Who was known by another number is the same as this one.
+    /// A peer that was known by another number is the same as this one.
     pub(crate) fn is_also(&mut self, number: PeerId, other: PeerId) {
         if let Some(at) = self.address(other)
             && let Some(known) = self.known.get_mut(number.0 as usize)
@@ -120,7 +120,8 @@ impl Directory {
             self.standings.entry(*ip).or_default().good += 1;
         }
     }
-    /// These had a part in a piece that was wrong; whether one of them is banned now. Who had all of it is, at once.
+    /// These had a part in a piece that was wrong; whether one of them is banned now. A peer that brought all of it
+    /// is, at once.
     pub(crate) fn blame(&mut self, from: &[IpAddr]) -> bool {
         let mut any = false;
         for ip in from {

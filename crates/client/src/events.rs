@@ -1,4 +1,4 @@
-//! What a client tells of itself.
+//! What a client reports of itself.
 
 use flashcrowd_swarm::UnchokeEnd;
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub enum Happened {
     BadPiece {
         /// Which.
         piece: u32,
-        /// Who brought blocks of it.
+        /// The peers that brought blocks of it.
         from: Vec<String>,
     },
     /// We choked a neighbour that was unchoked.

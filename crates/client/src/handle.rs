@@ -92,7 +92,7 @@ impl Handle {
     pub fn leave(&self, told: bool) {
         self.tell(Command::Leave { told });
     }
-    /// How it stands.
+    /// Its state.
     pub fn progress(&self) -> Progress {
         lock(&self.shared.progress).clone()
     }

@@ -10,8 +10,9 @@
 //!
 //! - A stream is cut by the [decoder](flashcrowd_swarm::codec) of the pure peer, which keeps no more than one message.
 //!   Requests and blocks that the torrent does not have close the connection.
-//! - A block that was not asked for reaches no file. A piece is checked before neighbours hear of it; one that is wrong
-//!   is fetched again, and who alone brought it is banned, as is who has a part in three and in no more good ones.
+//! - A block that was not requested reaches no file. A piece is checked before neighbours hear of it. A wrong one is
+//!   fetched again. A peer that alone brought it is banned, as is one that has a part in three and in no more good
+//!   ones.
 //! - A connection whose handshake does not come in time is closed, and so is one whose other end asks and does not read.
 //!
 //! # What is simplified

@@ -1,4 +1,4 @@
-//! A torrent (BEP 3): what is shared, how it is cut, what each piece hashes to, and who knows its peers.
+//! A torrent (BEP 3): what is shared, how it is cut, what each piece hashes to, and its trackers.
 
 use crate::bencode::Value;
 use flashcrowd_swarm::{GeometryError, Torrent};

@@ -1,4 +1,4 @@
-//! Who connects, and who turns out to be at the other end: one connection to a peer is enough.
+//! New connections, and the identity at their other end: one connection to a peer is enough.
 
 use crate::directory::{Directory, Identity};
 use crate::events::Happened;

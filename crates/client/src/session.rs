@@ -249,7 +249,7 @@ impl<'c> Session<'c> {
         self.told
     }
 
-    /// Tells others how it stands.
+    /// Publishes its state.
     fn publish(&self) {
         let peer = &self.peer;
         let (interested, unchoking) = peer.interests();

@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How long a connection may take until both handshakes are there, if nothing else is said.
+    /// How long a connection may take until both handshakes are there, by default.
     pub const PATIENCE: Span = Span::from_secs(30);
 }
 

@@ -1,5 +1,5 @@
 //! What nodes send each other: packets on their way, as many as fit a datagram, and echoes for the
-//! clocks. Numbers stand in the order of the network.
+//! clocks. Numbers are in network byte order.
 
 use crate::crossing::InTransit;
 use flashcrowd_base::{Span, Time};

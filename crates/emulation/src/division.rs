@@ -206,8 +206,8 @@ impl Cuts<'_> {
         cuts
     }
 
-    /// Tells of each cut: what is before it, what is behind it, and the delay that a packet has before it
-    /// when it leaves the first.
+    /// Calls `tell` for each cut: what is before it, what is behind it, and the delay that a packet has
+    /// before it when it leaves the first.
     fn each(&self, mut tell: impl FnMut(usize, usize, Span)) {
         let network = self.network;
         let (hosts, groups) = (network.hosts.len(), network.groups.len());

@@ -22,7 +22,7 @@ pub(crate) struct Header<'a> {
     bytes: &'a [u8],
 }
 
-/// Where a segment of TCP stands in its stream.
+/// The place of a TCP segment in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpSegment {
     /// Of the sender and the receiver.
@@ -109,7 +109,8 @@ impl<'a> Header<'a> {
             .then_some((begin, begin + header_bytes))
     }
 
-    /// What of a segment of TCP says where it stands in its stream; `None` if it is something else.
+    /// The fields of a TCP segment that say its place in the stream; `None` if it is something
+    /// else.
     pub(crate) fn tcp_segment(&self) -> Option<TcpSegment> {
         let payload_bytes = self.tcp_payload()?;
         let segment = self.payload();

@@ -28,7 +28,7 @@ impl InFlight {
         InFlight { fifos: vec![VecDeque::new(); fifos] }
     }
 
-    /// Keeps a packet, unless it would overtake: one that is due when another is stands behind it.
+    /// Keeps a packet, unless it would overtake: one that is due when another is comes after it.
     pub(crate) fn keep(&mut self, fifo: u32, due: Time, slot: u32) -> Turn {
         let packets = &mut self.fifos[fifo as usize];
         let place = match packets.back() {

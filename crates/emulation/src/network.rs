@@ -45,7 +45,7 @@ pub struct Network {
     recorder: Recorder,
     taps: Taps,
     now: Time,
-    /// What of the plan is played here, if it is divided; and the number of this node.
+    /// The part of the plan that is played here, if it is divided; and the number of this node.
     share: Option<(Division, u32)>,
     /// Places of packets that go to other nodes, and when they are due there.
     leaving: Vec<(u32, Time)>,

@@ -8,7 +8,7 @@ const GSO_ECN: u8 = 0x80;
 /// Flags of TCP (RFC 9293, RFC 3168).
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
-/// Where the checksum stands in a TCP header, and in one of UDP.
+/// The place of the checksum in a TCP header, and in one of UDP.
 const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 

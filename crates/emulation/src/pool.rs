@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Places that are made at a time.
 const CHUNK: usize = 1024;
 
-/// A packet on its way, without its bytes, which stand at its place in the [`Pool`].
+/// A packet on its way, without its bytes, which are at its place in the [`Pool`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     /// Its place.

@@ -25,7 +25,7 @@ const MIN_BYTES: u32 = ANSWER as u32 + 1;
 /// How long the answers to echo requests take over a plan's network with nothing else on it, if every host
 /// answers at once: what probes have to find. `None` for what the model loses.
 ///
-/// Requests stand in the order of time.
+/// Requests are in the order of time.
 pub fn echo_times(plan: &Plan, seed: u64, requests: &[Request]) -> Vec<Option<Span>> {
     let mut network = Network::new(plan, seed);
     let mut times = vec![None; requests.len()];
@@ -63,7 +63,7 @@ pub fn echo_times(plan: &Plan, seed: u64, requests: &[Request]) -> Vec<Option<Sp
 
 fn send(network: &mut Network, now: Time, number: usize, request: Request, answer: u8) {
     let buffer = network.buffer();
-    // Of no flow in particular, and not to be marked; an earlier packet may have stood here.
+    // Of no flow in particular, and not to be marked; an earlier packet may have been here.
     buffer[..NUMBER].fill(0);
     buffer[NUMBER..ANSWER].copy_from_slice(&(number as u64).to_ne_bytes());
     buffer[ANSWER] = answer;

@@ -157,8 +157,8 @@ fn a_crowd_through_a_full_queue() {
     assert!(sent > 1000 && missing > 20, "{sent} packets, {missing} did not arrive");
 }
 
-/// Packets from two lines reach PIE's queue at one nanosecond, 3.6 s after the start. Which of them is first
-/// decides who waits 1.5 ms for the other.
+/// Packets from two lines reach PIE's queue at one nanosecond, 3.6 s after the start. Their order decides
+/// which waits 1.5 ms for the other.
 #[test]
 fn two_packets_at_one_nanosecond_have_one_order() {
     let queue = Queue::Pie(Box::default());

@@ -23,7 +23,7 @@ struct Sent {
     bytes: Vec<u8>,
 }
 
-/// What came of it.
+/// Its result.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     /// Host, instant and bytes of all that arrived.

@@ -1,10 +1,10 @@
-//! The peers of a swarm over time, in rates: who is there when, what each of them has by then, and how fast the rest
-//! comes. A few peers stand for all, each at the mean of what is drawn.
+//! The peers of a swarm over time, in rates: which are there when, what each of them has by then, and how fast the
+//! rest comes. A few peers represent all, each at the mean of what is drawn.
 
 /// A peer, and how many others are like it.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// How many peers it stands for.
+    /// How many peers it represents.
     pub(crate) weight: f64,
     pub(crate) seed: bool,
     /// What it sends and receives at most, in bits of payload per second.
@@ -44,11 +44,11 @@ pub(crate) struct Crowd {
     pub(crate) startup_s: f64,
     /// From a request to the first byte of its answer.
     pub(crate) rtt_s: f64,
-    /// A swarm in which nothing arrives for so long is given up.
+    /// A swarm in which nothing arrives for this long is given up.
     pub(crate) stall_s: f64,
     /// The run ends at this completion.
     pub(crate) completions: f64,
-    /// Whether the last blocks are asked of all who have them.
+    /// Whether the last blocks are requested from all owners.
     pub(crate) end_game: bool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Course {
 
 /// A download is followed in at least this number of steps.
 const STEPS: f64 = 12.0;
-/// So much of a download is under way: clients ask for what arrives in 3 s.
+/// Seconds of a download that are under way: clients ask for what arrives in 3 s.
 const UNDER_WAY_S: f64 = 3.0;
 /// Steps at most. What goes on afterwards goes on as it did on average.
 const MAX_STEPS: usize = 2000;
@@ -155,8 +155,8 @@ impl Crowd {
         course
     }
 
-    /// What arrives twice, as a share of what arrives once: the last blocks are asked of several, those that are under
-    /// way when nothing else is left to ask for. Not derived: it is met by half on the random studies.
+    /// What arrives twice, as a share of what arrives once: the last blocks are requested from several, those that are
+    /// under way when nothing else is left to ask for. Not derived: it is met by half on the random studies.
     fn wasted(&self, course: &Course) -> f64 {
         let download_s = course.loading_s / (course.bytes / self.size_bytes).max(1e-9);
         if self.end_game { 0.3 * (UNDER_WAY_S / download_s.max(1e-9)).min(1.0) } else { 0.0 }
@@ -339,7 +339,7 @@ impl Crowd {
         course.uploading_s += slots.min(loading * degree) * step_s;
     }
 
-    /// How many peers it has, those that stand for others counted as often.
+    /// How many peers it has, with the number that each represents.
     pub(crate) fn size(&self) -> f64 {
         self.peers.iter().map(|peer| peer.weight).sum()
     }

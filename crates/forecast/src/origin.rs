@@ -47,7 +47,7 @@ impl Forecast for Origin {
             let come = ((end_s - first_s) / (last_s - first_s).max(1e-9)).clamp(0.0, 1.0);
             let downloads = clients.hosts.len() as f64 * come;
             let fetch_s = way.fetch_s(size);
-            // Who comes late has a part by the end.
+            // A late client has a part by the end.
             let late = downloads * (fetch_s / (end_s - first_s).max(1e-9)).min(1.0);
             let rest_s = (end_s - last_s.min(end_s)).min(fetch_s);
             let part = (downloads - late * (1.0 - rest_s / fetch_s.max(1e-9))).max(0.0);

@@ -54,7 +54,7 @@ pub(crate) struct Path {
     pub(crate) share_bps: f64,
     /// What its narrowest link carries in all.
     pub(crate) rate_bps: f64,
-    /// Packets that stand in the queue of that link, of one greedy connection.
+    /// Packets in the queue of that link, of one greedy connection.
     pub(crate) queued: f64,
     /// Whether a pair of hosts has a record of its own for it.
     pub(crate) own: Own,

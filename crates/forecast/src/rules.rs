@@ -31,7 +31,7 @@ pub(crate) struct Rules {
     pub(crate) round_s: f64,
     /// How often a client looks for free slots, if it does.
     look_s: Option<f64>,
-    /// Whether the last blocks are asked of all who have them.
+    /// Whether the last blocks are requested from all owners.
     pub(crate) end_game: bool,
     /// Whether blocks have connections of their own.
     pub(crate) splits: bool,

@@ -141,7 +141,7 @@ fn is_empty(swarm: &Swarm) -> bool {
     swarm.populations.iter().all(|population| population.hosts.is_empty())
 }
 
-/// Its peers, of which a few stand for all.
+/// Its peers, of which a few represent all.
 fn crowd(swarm: &Swarm, index: usize, rules: &Rules, outlook: &Outlook<'_>) -> Crowd {
     let hosts: f64 = swarm.populations.iter().map(|it| it.hosts.len() as f64).sum();
     let mut peers = Vec::new();
@@ -211,7 +211,7 @@ fn way_bps(swarm: &Swarm, host: u32, outlook: &Outlook<'_>) -> f64 {
     ways.reduce(f64::max).unwrap_or(ENDLESS_BPS)
 }
 
-/// Peers that stand for all of a swarm, and the least number that stand for a population.
+/// Peers that represent all of a swarm, and the least number that represent a population.
 const MEMBERS: f64 = 48.0;
 const FEW: usize = 4;
 /// Of each peer and piece: its state, how many neighbours have it, its place in the picker's order.

@@ -4,7 +4,7 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::ControlledUpload;
 use flashcrowd_upload::{Limit, Setup, UploadControl};
 
-/// For so long a controller's probes are counted to know how many it sends.
+/// The time in which a controller's probes are counted to know how many it sends.
 const COUNTED: Span = Span::from_secs(60);
 
 /// What a peer is expected to upload at most, in bits per second: a fixed limit, or as much as

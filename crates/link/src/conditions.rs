@@ -13,7 +13,7 @@ pub struct Conditions {
     /// costs no event.
     pub rate_bps: Option<Rate>,
     /// In place of a rate, what the line carries over time; it begins when the line gets it. A plan
-    /// names it beside the conditions, so that it stands there once.
+    /// names it beside the conditions, so that it is there once.
     #[serde(skip)]
     pub trace: Option<Trace>,
     /// Where packets wait. Only with a rate or a trace; a drop-tail queue without limits is endless.

@@ -30,5 +30,5 @@ impl Clock {
 }
 
 /// What a clock shows when it starts: packets of the first microsecond must not carry the timestamp
-/// 0, which stands for none (BEP 29).
+/// 0, which means none (BEP 29).
 const BEFORE: Duration = Duration::from_millis(1);

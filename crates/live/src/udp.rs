@@ -12,8 +12,8 @@ use tokio::net::UdpSocket;
 const MESSAGES: usize = 8;
 /// The longest message.
 const MESSAGE_BYTES: usize = 65_536;
-/// What is asked of the system as buffers of the socket; it may give less. Half a window of packets
-/// must fit in, with what the system counts beside their bytes.
+/// The size that is requested for the buffers of the socket; the system may give less. Half a
+/// window of packets must fit in, with what the system counts beside their bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 /// What every IPv6 path takes (RFC 8200, section 5).
 pub(crate) const IPV6_MIN_MTU: i32 = 1280;

@@ -35,7 +35,7 @@ async fn any_port_is_one_that_is_free_for_udp_and_tcp() {
     drop(taken);
 }
 
-/// One stream, and what came of it.
+/// One stream, and its result.
 async fn send(order: &TransferRequest, control: &SessionHandle) -> io::Result<StreamReport> {
     let mut reports = transfer(order, control).await?;
     assert_eq!(reports.len(), 1);
@@ -172,7 +172,7 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     assert!(senders.remove(0).1.await.unwrap().unwrap().verified.unwrap());
 }
 
-/// What came of every stream at the caller's end and at the server's, by id at the caller.
+/// The result of every stream at the caller's end and at the server's, by id at the caller.
 async fn measured(order: impl Fn(TransferRequest) -> TransferRequest) -> [Vec<StreamReport>; 2] {
     let server = server(true);
     let order = order(self::order(&server, Amount::Bytes(300_000)));
@@ -415,7 +415,7 @@ async fn a_flow_carries_what_it_is_asked_and_keeps_its_counters() {
         assert_eq!((report.received, &report.error, report.corrupt), (bytes, &None, false));
         assert!(report.ended_s.is_some_and(|seconds| seconds > 0.0));
         let connection = report.connection.unwrap();
-        // Nothing but the content is said.
+        // The counter has nothing but the content.
         assert_eq!(connection.acknowledged_bytes, Some(bytes));
         assert!(connection.rtt_ms.is_some_and(|rtt| rtt > 0.0));
     }

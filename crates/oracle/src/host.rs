@@ -52,7 +52,7 @@ pub struct Libutp {
 unsafe impl Send for Libutp {}
 
 impl Libutp {
-    /// A host that accepts every connection. Its clock stands at the start.
+    /// A host that accepts every connection. Its clock is at the start.
     ///
     /// # Panics
     ///

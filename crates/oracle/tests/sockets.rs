@@ -54,8 +54,8 @@ impl Relay {
             let mut stream = RandomStream::new(5, "relay", 0);
             let mut caller = None;
             let mut buffer = [0; 65_536];
-            // Those that are overtaken wait for the next two, or until it is quiet: who sends one packet
-            // at a time, after a time-out, would wait for itself.
+            // Those that are overtaken wait for the next two, or until it is quiet: a sender of one
+            // packet at a time, after a time-out, would wait for itself.
             let mut late: [VecDeque<(u32, Vec<u8>)>; 2] = Default::default();
             let mut quiet = 0;
             while !ends.load(Ordering::Relaxed) {

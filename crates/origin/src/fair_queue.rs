@@ -1,7 +1,8 @@
 use crate::list::{Links, List};
 
-/// A queue of places for several parties: each party in turn, and of one party what it asked for first (round robin, as DRR of RFC 8290
-/// between flows). A party that asks for much waits for itself; with one party, or one place of each, it is first come, first served.
+/// A queue of places for several parties: one party after the other, and of one party what it asked for first (round
+/// robin, as DRR of RFC 8290 between flows). A party that asks for much waits for itself; with one party, or one place
+/// of each, it is first come, first served.
 #[derive(Debug, Default)]
 pub(crate) struct FairQueue {
     /// By number of the party: its places, in the order in which they were asked for.
@@ -149,7 +150,8 @@ mod tests {
             }
         }
 
-        /// Who asks for one at a time is served next but those of the other parties, however much these have asked for.
+        /// A party that asks for one at a time is served next but those of the other parties, however much these have
+        /// asked for.
         #[test]
         fn nobody_waits_for_what_another_party_heaps_up(others in 1u32..5, heap in 1u32..200) {
             let mut queue = FairQueue::default();

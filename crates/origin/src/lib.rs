@@ -19,7 +19,7 @@
 //! | `in-order` | at the beginning | the next block | the next block is in it | it was used longest ago |
 //! | `attach` | where the disk is in the file | the next block, around the file | the next block is in it | it was used longest ago |
 //! | `circus` | in the active region | what it misses there, else it leads; nearly done: whatever it misses | the next block is in it | it is outside the region, and was used longest ago |
-//! | `relevance` | with what is in memory | what it misses of that, then what is being read | it misses nothing of these: the one that most clients miss | nobody is in the midst of it, and fewest clients miss it |
+//! | `relevance` | with what is in memory | what it misses of that, then what is being read | it misses nothing of these: the one that most clients miss | no client is in the midst of it, and fewest clients miss it |
 //!
 //! A client that takes blocks in the order of the file only ([`Request::in_order`]) gets them so under every policy;
 //! what is read for it serves all others.
@@ -50,9 +50,10 @@
 //!   than those. The lengths of all slots together never exceed [`Settings::memory_bytes`]. Slots are counted from 0 and
 //!   used again, so that memory may be a table of buffers: there are no more than extents were in memory at once.
 //! - **Disk.** [`Output::Read`]s are at most [`Settings::reads`] at once. Answer each with [`Origin::completed`], in
-//!   any order, also after its file was closed or its client has left. The machine's queue serves each party in turn
-//!   ([`Origin::join_for`]), and each party first come, first served; it asks for an extent once, for all that want it.
-//!   [`disk`] has disks in virtual time, for simulators and for servers on machines whose disks no longer seek.
+//!   any order, also after its file was closed or its client has left. The machine's queue serves one party after the
+//!   other ([`Origin::join_for`]), and each party first come, first served; it asks for an extent once, for all that
+//!   want it. [`disk`] has disks in virtual time, for simulators and for servers on machines whose disks no longer
+//!   seek.
 //! - **The end.** [`Output::Done`] comes when the socket has accepted the last byte, [`Output::Failed`] when there will be
 //!   no more; after both the client's number is free. A connection that ends by itself: [`Origin::leave`].
 //!

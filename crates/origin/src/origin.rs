@@ -27,8 +27,8 @@ impl Request<'static> {
     pub const IN_ORDER: Request<'static> = Request { ranges: None, in_order: true };
 }
 
-/// The content server as a machine: which block each client gets, what is asked of the disk, what is kept in memory.
-/// See the [crate's page](crate) for what a driver does.
+/// The content server as a machine: which block each client gets, what is read from the disk, what is kept in
+/// memory. See the [crate's page](crate) for what a driver does.
 #[derive(Debug)]
 pub struct Origin {
     settings: Settings,
@@ -164,14 +164,16 @@ impl Origin {
 
     /// A client begins. Its socket has no room until the driver says so.
     ///
-    /// Of a file that was closed there is nothing to get: the client fails at once. Who needs nothing is done at once.
+    /// Of a file that was closed there is nothing to get: the client fails at once. A client that needs nothing is
+    /// done at once.
     pub fn join(&mut self, now: Time, file: FileId, request: Request<'_>) -> ClientId {
         self.join_for(now, file, request, 0)
     }
 
-    /// The same, for one of several parties that share the disk, such as the addresses of clients. They are numbered; all others are of
-    /// party 0. The disk reads for each party in turn, so that a party with many clients, or with clients that ask for little of
-    /// much, waits for itself. An extent that several wait for comes with whose turn comes first.
+    /// The same, for one of several parties that share the disk, such as the addresses of clients. They are numbered;
+    /// all others are of party 0. The disk reads for one party after the other, so that a party with many clients, or
+    /// with clients that ask for little of much, waits for itself. An extent that several wait for comes with the first
+    /// of them that is served.
     pub fn join_for(
         &mut self,
         now: Time,
@@ -410,8 +412,8 @@ impl Origin {
     pub fn world(&self) -> &World {
         &self.world
     }
-    /// The bytes of a file, by its number, that the policy keeps in memory as a stretch, if it has one. What of it lies beyond the
-    /// file's end is at its beginning.
+    /// The bytes of a file, by its number, that the policy keeps in memory as a stretch, if it has one. The part beyond
+    /// the file's end is at its beginning.
     pub fn region(&self, file: u32) -> Option<Range<u64>> {
         let layout = self.world.file(file).layout;
         let blocks = self.policy.region(&self.world, file).filter(|blocks| !blocks.is_empty())?;

@@ -34,12 +34,12 @@ pub enum Output {
     },
     /// The socket has accepted all that the client asked for. The client is gone.
     Done {
-        /// Who.
+        /// The client.
         client: ClientId,
     },
     /// The client gets no more, and is gone. What it has is right, but not all.
     Failed {
-        /// Who.
+        /// The client.
         client: ClientId,
         /// Why.
         failure: Failure,

@@ -16,10 +16,10 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Reads under way at most. Two keep a disk busy while the driver takes in the first.
     pub reads: u32,
-    /// A client whose socket accepts nothing of a block for so long is given up. A socket that has room for nothing
-    /// is no concern of the origin: the client is not handed a block.
+    /// A client whose socket accepts nothing of a block for this long is given up. A socket that has room for
+    /// nothing is no concern of the origin: the client is not handed a block.
     pub patience_ns: Span,
-    /// Who gets which block, what is read, what is kept.
+    /// Which client gets which block, what is read, what is kept.
     pub scheduling: Scheduling,
 }
 

@@ -3,7 +3,7 @@ use crate::client::Client;
 use crate::list::{Links, List};
 use crate::{Layout, Needs};
 
-/// What a policy sees: files and what of them is in memory, clients and what they still need.
+/// What a policy sees: files and their extents in memory, clients and what they still need.
 #[derive(Debug)]
 pub struct World {
     pub(crate) files: Vec<File>,
@@ -38,7 +38,7 @@ pub struct File {
     pub(crate) gone: bool,
     /// How many files had this number before.
     pub(crate) generation: u32,
-    /// It stands in the list of those that are idle.
+    /// It is in the list of those that are idle.
     pub(crate) listed: bool,
 }
 

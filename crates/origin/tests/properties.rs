@@ -173,7 +173,7 @@ impl Driver {
         }
     }
 
-    /// What is said to be in memory of a file is.
+    /// What is reported in memory of a file is.
     fn check_residents(&self) {
         let world = self.origin.world();
         for number in self.files.iter().map(|file| file.number() as u32) {
@@ -220,7 +220,7 @@ impl Driver {
                     member.seen = self.now;
                 }
                 Output::Done { client } => {
-                    // Who needs nothing is done before it is known.
+                    // A client that needs nothing is done before it is known.
                     if let Some(member) = self.members.remove(&client) {
                         assert_eq!(member.got, member.wanted);
                         assert_eq!(member.block, None);
@@ -242,7 +242,8 @@ impl Driver {
         let queued = world.cache().queued();
         let waiting = self.members.values().filter(|member| member.waits.is_some()).count();
         assert!(queued <= waiting + 1, "{queued} {waiting}");
-        // The disk may answer in any order: who waits, waits for one of the reads that were there when it began.
+        // The disk may answer in any order: a client that waits, waits for one of the reads that were there when
+        // it began.
         let first = self.reads.values().map(|(number, _)| *number).min().unwrap_or(self.begun);
         let ends = |member: &Member| member.waits.is_none_or(|bound| first < bound);
         // Among several parties a later read for another one may come before.

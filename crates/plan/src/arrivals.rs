@@ -28,7 +28,7 @@ pub enum Arrivals {
         /// The instants.
         at_ns: Vec<Span>,
     },
-    /// At these instants, one for each host, and not for longer than until others: who does not have
+    /// At these instants, one for each host, and not for longer than until others: a leecher without
     /// the file by then leaves without it.
     Sessions {
         /// The instants at which they come.

@@ -9,7 +9,7 @@ use std::ops::Range;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoggedConnections {
-    /// Whose connections: workloads that open some.
+    /// Workloads whose connections are logged.
     pub workloads: Vec<u32>,
     /// At which hosts ends are logged; none for all.
     pub hosts: Option<Vec<u32>>,

@@ -27,10 +27,10 @@ pub struct Measures {
     pub packets_ns: Option<Span>,
     /// When each leecher completed each piece.
     pub have: bool,
-    /// What of a run some tables are about; all of it for those that are not named.
+    /// The time that some tables cover; the whole run for those that are not named.
     #[serde(default)]
     pub windows: Vec<Window>,
-    /// Whose packets are captured whole, with their headers.
+    /// Hosts whose packets are captured whole, with their headers.
     #[serde(default)]
     pub capture: Option<Capture>,
     /// Logs of connections, event by event.

@@ -30,8 +30,8 @@ pub struct Origin {
     pub request_bytes: u64,
     /// Length of the head of an answer.
     pub head_bytes: u64,
-    /// What stands before each run of blocks of an answer whose blocks come in any order: a boundary and the head of a
-    /// part of multipart/byteranges (RFC 9110, section 14.6).
+    /// Bytes before each run of blocks of an answer whose blocks come in any order: a boundary and the head of a part
+    /// of multipart/byteranges (RFC 9110, section 14.6).
     pub part_bytes: u64,
     /// Clients of one kind each.
     pub populations: Vec<Clients>,
@@ -60,7 +60,7 @@ pub struct Clients {
     pub name: String,
     /// One client on each host.
     pub hosts: Vec<u32>,
-    /// Whether they take the blocks of a file in its order only, as who does not say otherwise.
+    /// Whether they take the blocks of a file in its order only, the default.
     pub in_order: bool,
     /// When they come, and until when they stay at the latest.
     pub arrivals: Arrivals,
@@ -139,8 +139,8 @@ impl Origin {
         Ok(())
     }
 
-    /// Who comes in a run with this seed, and for what, as number `index` of the plan's workloads: by population, and there in the order
-    /// of its hosts.
+    /// The clients in a run with this seed, and what they want, as number `index` of the plan's workloads: by
+    /// population, and there in the order of its hosts.
     pub fn visits(&self, seed: u64, index: u32) -> Vec<Visit> {
         let popularity = self.files.popularity();
         let mut visits = Vec::new();

@@ -18,7 +18,7 @@ pub struct Swarm {
     pub piece_bytes: u32,
     /// Size of a block, what one REQUEST asks for.
     pub block_bytes: u32,
-    /// Who tells the peers of each other.
+    /// The tracker of the swarm.
     pub tracker: Tracker,
     /// Peers of one kind each.
     pub populations: Vec<Population>,
@@ -40,7 +40,7 @@ pub struct WebSeed {
     pub file: u32,
 }
 
-/// Who tells the peers of a swarm of each other.
+/// The tracker of a swarm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

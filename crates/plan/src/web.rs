@@ -34,8 +34,8 @@ pub struct Web {
     pub stop_ns: Option<Span>,
 }
 
-/// Distribution of the length of pages: a lognormal body, and a bounded Pareto tail in place of
-/// what of the body would lie beyond its begin (Barford and Crovella 1998, for files).
+/// Distribution of the length of pages: a lognormal body, and a bounded Pareto tail in place of the
+/// part of the body beyond its begin (Barford and Crovella 1998, for files).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -33,7 +33,8 @@ pub(crate) fn content_memory(cache_bytes: u64, extent_bytes: u32, reads: u32) ->
 /// A visit to a content server: population, host, file, and when it comes and leaves at the latest, in nanoseconds.
 type VisitRow = (u32, u32, u32, u64, Option<u64>);
 
-/// Who comes to the content server that is the workload of this number in a plan (JSON), in a run with a seed. Raises `PlanError`.
+/// The clients of the content server that is the workload of this number in a plan (JSON), in a run with a seed. Raises
+/// `PlanError`.
 #[pyfunction]
 pub(crate) fn origin_visits(plan_json: &str, seed: u64, workload: u32) -> PyResult<Vec<VisitRow>> {
     let plan = crate::simulate::parse(plan_json)?;

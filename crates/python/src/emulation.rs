@@ -218,8 +218,8 @@ pub(crate) fn divide(plan: &Plan, nodes: u32, min: f64) -> PyResult<(String, f64
 }
 
 /// How long answers to echo requests take over a plan's network with nothing else on it, in nanoseconds;
-/// None for what the model loses. A request is `(t_ns, from, to, bytes)`; they stand in the order of
-/// time. Raises `PlanError`.
+/// None for what the model loses. A request is `(t_ns, from, to, bytes)`, in the order of time. Raises
+/// `PlanError`.
 #[pyfunction]
 pub(crate) fn echo_times(
     plan: &Plan,
@@ -238,7 +238,7 @@ pub(crate) fn echo_times(
     Ok(times.into_iter().map(|time| time.map(Span::nanos)).collect())
 }
 
-/// Move the calling thread into the network namespace that a file descriptor stands for.
+/// Move the calling thread into the network namespace of a file descriptor.
 #[pyfunction]
 pub(crate) fn enter_namespace(fd: i32) -> PyResult<()> {
     if fd < 0 {

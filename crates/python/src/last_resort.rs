@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// How long what is said may take: standard error may be stuck as well.
+/// How long the last words may take: standard error may be stuck as well.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Ends this process, with status 0, when Ctrl-C or SIGTERM has come and what goes on has not ended in time: whatever its threads

@@ -41,7 +41,7 @@ impl RunHandle {
         self.run.is_cancelled()
     }
 
-    /// How far the run is, 0 to 1, as far as anybody can tell.
+    /// How far the run is, 0 to 1, as far as known.
     #[getter]
     fn progress(&self) -> f64 {
         self.run.progress()

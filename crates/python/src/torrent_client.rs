@@ -134,7 +134,7 @@ impl TorrentClient {
         self.handle.leave(told);
     }
 
-    /// How it stands (a JSON object).
+    /// Its state (a JSON object).
     fn progress(&self) -> PyResult<String> {
         json(&self.handle.progress())
     }

@@ -117,7 +117,7 @@ impl UtpTransfer {
         self.control.stop();
     }
 
-    /// What came of each stream (a JSON list), when it has ended. Raises `OSError` if nothing was
+    /// The result of each stream (a JSON list), when it has ended. Raises `OSError` if nothing was
     /// measured.
     fn result(&self) -> PyResult<String> {
         self.task.result()
@@ -293,7 +293,7 @@ impl UtpFlow {
         }
     }
 
-    /// How it stands (a JSON object); None before it starts.
+    /// Its state (a JSON object); None before it starts.
     fn report(&self) -> PyResult<Option<String>> {
         self.handle.get().map(|handle| json(&handle.report())).transpose()
     }

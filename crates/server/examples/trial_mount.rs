@@ -50,7 +50,7 @@ mod linux {
     const TTL: Duration = Duration::from_secs(3600);
     const FILE: INodeNo = INodeNo(2);
 
-    /// A read that the disk was asked for, and who waits for it.
+    /// A read that the disk was asked for, and the waiting reader.
     struct Job {
         turn: Turn,
         offset: u64,
@@ -138,7 +138,7 @@ mod linux {
                 return reply.data(&[]);
             }
             let turn = self.disk.ask((0, 0), self.length, offset, length);
-            // Who delivers lives as long as this does.
+            // The delivering thread lives as long as this does.
             let _ = self.jobs.send(Job { turn, offset, length, reply });
         }
     }

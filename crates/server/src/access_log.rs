@@ -120,7 +120,7 @@ impl AccessLog {
     /// Goes on with the file that has its name now; the one from before was moved away.
     pub(crate) fn reopen(&self) -> io::Result<()> {
         let sink = sink(&self.path)?;
-        // Behind the lines of before. Who waits for a disk that is too slow for them must not be waited for.
+        // Behind the lines of before. A writer that waits for a slow disk must not be waited for.
         if self.account.is_moving.swap(true, Relaxed) {
             let why = "lines of before still wait to be written";
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
@@ -433,7 +433,8 @@ mod tests {
         }
     }
 
-    /// Neither more memory than is said, nor a wait at the end; and each line is either written or counted.
+    /// It takes no more memory than its bound, and no wait at the end; and each line is either written or
+    /// counted.
     #[tokio::test]
     async fn a_stuck_log_holds_up_nothing() {
         let (free, stuck) = channel::<()>();

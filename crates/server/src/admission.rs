@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who is connected, by address.
+/// The connected clients, by address.
 #[derive(Debug)]
 pub(crate) struct Admission {
     max: usize,

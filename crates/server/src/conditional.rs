@@ -18,7 +18,7 @@ pub struct Validators {
     pub modified: u64,
 }
 
-/// What comes of the preconditions of a request.
+/// The result of the preconditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// The request is carried out; `ranges` says whether its `Range` counts.

@@ -256,7 +256,7 @@ async fn http_2(
                         return;
                     }
                 }
-                // Who does not answer the good-bye is cut after the same time once more.
+                // A client that does not answer the GOAWAY is cut after the same time once more.
                 if idle_looks > 2 * looks(idle) {
                     return;
                 }

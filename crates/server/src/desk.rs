@@ -94,7 +94,8 @@ struct Client {
 /// address.
 pub(crate) const OURS: u32 = 0;
 
-/// Who has taken a block so soon has a socket with room: the next one will not be held for long.
+/// A client that has taken a block this soon has a socket with room: the next one will not be held
+/// for long.
 const PROMPT: Span = Span::from_millis(2);
 /// Blocks that are lent at a time at most: more than a socket's buffer holds, so that it is filled at once.
 const MAX_LENDS: usize = 4;
@@ -205,7 +206,7 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the origin an input, and carries out what comes of it.
+    /// Gives the origin an input, and carries out its outputs.
     fn input<T>(self: &Arc<Self>, input: impl FnOnce(&mut State, Time) -> T) -> T {
         let mut state = self.lock();
         let outcome = input(&mut state, self.clock.now());
@@ -272,8 +273,9 @@ impl Desk {
         })
     }
 
-    /// A download begins, for the party of this number, unless the file is another one by now: the disk reads for each party in
-    /// turn. All downloads of a version share the file that the first of them has. What [we](OURS) read is no download.
+    /// A download begins, for the party of this number, unless the file is another one by now: the disk reads for one
+    /// party after the other. All downloads of a version share the file that the first of them has. What [we](OURS)
+    /// read is no download.
     pub(crate) fn join(
         self: &Arc<Self>,
         file: &Arc<OpenFile>,
@@ -696,7 +698,7 @@ mod tests {
         }
     }
 
-    /// One that is not as long as was said ends as one that has changed.
+    /// A file that is shorter than reported ends as one that has changed.
     #[tokio::test]
     async fn a_file_that_is_cut_is_another_one() {
         for reader in ways() {
@@ -767,7 +769,7 @@ mod tests {
         }
     }
 
-    /// Who takes them at once gets more and more at a time, of one extent.
+    /// A client that takes them at once gets more and more at a time, of one extent.
     #[tokio::test]
     async fn several_blocks_at_a_time() {
         for reader in ways() {

@@ -29,7 +29,7 @@ pub(crate) const MAX_WAITING: u64 = 32 << 20;
 pub(crate) const ENTRY: u64 = 32 << 10;
 /// Bytes of a file that are read before others have their turn.
 const TURN: u64 = 64 << 20;
-/// Who has not asked for so long has left: others may have the place.
+/// A client that has not asked for this long has left: others may have the place.
 const PRESENCE: Span = Span::from_secs(60);
 /// How long a file is not tried again that the disk could not read.
 const FAILED: Span = Span::from_secs(60);
@@ -283,7 +283,7 @@ impl DigestBook {
     }
 }
 
-/// What came of a turn.
+/// The result of a slice of work.
 enum Turn {
     More(Box<Partial>),
     Done(Digests),

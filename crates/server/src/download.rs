@@ -66,7 +66,7 @@ impl Piece {
         self.offset..self.offset + self.bytes.len() as u64
     }
 
-    /// What of it lies in a range.
+    /// The part of it within a range.
     pub(crate) fn cut(&self, range: &Range<u64>) -> Bytes {
         let ours = self.range();
         let begin = range.start.clamp(ours.start, ours.end);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// Cells of a map at most.
 const MAX_CELLS: u32 = 64;
 
-/// What of a file is in memory, in cells of `extents_per_cell` extents each; the last one may have
-/// fewer.
+/// The parts of a file in memory, in cells of `extents_per_cell` extents each; the last one may
+/// have fewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileMap {
     /// The path by which it was opened last.
@@ -20,7 +20,7 @@ pub(crate) struct FileMap {
     extents_per_cell: u32,
     /// For each cell, its bytes in memory.
     filled: Vec<u64>,
-    /// The policy's active region in bytes, if it has one. What of it lies beyond the end of the file is at its beginning.
+    /// The policy's active region in bytes, if it has one. The part beyond the end of the file is at its beginning.
     pub(crate) region: Option<Range<u64>>,
 }
 

@@ -172,9 +172,9 @@ mod mapping {
 
     impl Region {
         pub(crate) fn bytes(&self) -> &[u8] {
-            // SAFETY: within the mapping, as numbers are less than `regions`; initialised, as files begin as zeros; the file is sealed, so
-            // that no page of it is missing. Written to through `bytes_mut` alone, of this region, which is the only one with its number.
-            // Holes are punched by who has the region to himself.
+            // SAFETY: within the mapping, as numbers are less than `regions`; initialised, as files begin as zeros; the
+            // file is sealed, so that no page of it is missing. Written to through `bytes_mut` alone, of this region,
+            // which is the only one with its number. Only the region's sole owner punches holes.
             unsafe { std::slice::from_raw_parts(self.begin(), self.of.region_bytes) }
         }
 

@@ -124,7 +124,7 @@ impl Metered {
         poll(&mut socket, Some(&Timespec::default())) != Ok(0)
     }
 
-    /// What came of trying to write.
+    /// The result of a write.
     fn note(
         &mut self,
         context: &mut Context<'_>,
@@ -223,7 +223,7 @@ mod tests {
         let memory_file = MemoryFile::new(4096, 1).unwrap();
         let patience = Duration::from_secs(60);
         let metered = Metered::new(accepted.unwrap().0, memory_file, Arc::default(), patience);
-        // What epoll has to tell of a new connection, it tells before.
+        // epoll reports a new connection before that.
         sleep(Duration::from_millis(20)).await;
         for (length, sent) in [(65_536, 61_440), (4096, 4096)] {
             let taken = poll_fn(|context| metered.poll_with(context, length, || Ok(sent)));

@@ -24,7 +24,7 @@ impl Framing {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// What stands before the bytes of a part; `first`: before the first part.
+    /// The text before the bytes of a part; `first`: before the first part.
     pub fn head(&self, range: &Range<u64>, first: bool) -> String {
         format!(
             "{}--{}\r\nContent-Type: {}\r\nContent-Range: {}\r\n\r\n",
@@ -35,7 +35,7 @@ impl Framing {
         )
     }
 
-    /// What stands behind the bytes of the last part.
+    /// The text behind the bytes of the last part.
     pub fn tail(&self) -> String {
         format!("\r\n--{}--\r\n", self.boundary)
     }

@@ -53,7 +53,7 @@ pub(crate) struct OpenFile {
     direct: AtomicBool,
 }
 
-/// What came of a read.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// All bytes are there.
@@ -104,7 +104,8 @@ impl OpenFile {
         self.direct.load(Ordering::Relaxed)
     }
 
-    /// What the system's answer to a step of a read means: what came of the read, or nothing if the rest is to be asked for.
+    /// What the system's answer to a step of a read means: the result of the read, or nothing if the rest is to be
+    /// asked for.
     pub(crate) fn answered(
         &self,
         progress: &mut Progress,

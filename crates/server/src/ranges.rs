@@ -77,7 +77,8 @@ fn number(digits: &str) -> Option<u64> {
     Some(digits.parse().unwrap_or(u64::MAX))
 }
 
-/// What of a file these ranges are. Of an empty file nothing can be a range: the field is ignored.
+/// The part of a file that these ranges are. Of an empty file nothing can be a range: the field is
+/// ignored.
 pub fn resolve(specs: &[RangeSpec], length: u64) -> Asked {
     if length == 0 {
         return Asked::Whole;
@@ -120,7 +121,7 @@ pub fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged
 }
 
-/// What of a block is in ascending ranges that do not overlap.
+/// The part of a block that is in ascending ranges that do not overlap.
 pub fn within<'a>(
     ranges: &'a [Range<u64>],
     block: &Range<u64>,

@@ -363,7 +363,7 @@ mod tests {
     use std::fs::{self, File};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    /// What comes of a request on a connection of its own.
+    /// The answer to a request on a connection of its own.
     async fn get(address: SocketAddr, target: &str, fields: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n");
@@ -435,7 +435,7 @@ mod tests {
             answer = get(address, "/bad?digests", "").await;
         }
         let errors = desk.overview().counters.errors;
-        // It is said again, and not tried again at once.
+        // The error is reported again, and the read not repeated at once.
         for _ in 0..3 {
             let again = get(address, "/bad?digests", "").await;
             assert!(answer.starts_with("HTTP/1.1 500 ") && again.starts_with("HTTP/1.1 500 "));

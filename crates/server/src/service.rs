@@ -61,7 +61,7 @@ enum Found {
     Directory(File),
 }
 
-/// An answer without contents: a status, and what is to be said of it.
+/// An answer without contents: a status, and its reason.
 struct Refused(StatusCode, &'static str);
 
 impl Service {
@@ -341,7 +341,7 @@ impl Service {
         Ok(answer)
     }
 
-    /// What of the file is asked for.
+    /// The ranges of the file that are requested.
     fn asked(&self, headers: &HeaderMap, length: u64) -> Asked {
         let mut values = headers.get_all(header::RANGE).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return Asked::Whole };

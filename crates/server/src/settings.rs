@@ -49,7 +49,7 @@ pub struct Settings {
     /// Of what entity tags are made.
     #[serde(default)]
     pub etag: Tagging,
-    /// Proxies whose `X-Forwarded-For` says who asks.
+    /// Proxies whose `X-Forwarded-For` names the client.
     #[serde(default)]
     pub trust_proxy: Vec<Network>,
     /// Where a line for each answer goes, if anywhere; `-` is standard output.

@@ -68,8 +68,9 @@ pub(crate) fn is_trusted(proxies: &[Network], address: IpAddr) -> bool {
     proxies.iter().any(|network| network.holds(address))
 }
 
-/// Who asks: the peer, or, if that is a proxy that is believed, the last address in its field that is not one of these, too. What
-/// stands before that one its client may have made up. A field that cannot be read counts as none: then it is the peer.
+/// The client of a request: the peer, or, if that is a trusted proxy, the last address in its field that is not one of
+/// these, too. The client itself may have made up any address before that one. A field that cannot be read counts as
+/// none: then it is the peer.
 pub(crate) fn client(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let mut client = peer;
     if !is_trusted(proxies, peer) {
@@ -118,7 +119,7 @@ mod tests {
         for (peer, fields, expected) in [
             ("127.0.0.1", &["192.0.2.1"][..], "192.0.2.1"),
             ("::ffff:127.0.0.1", &["192.0.2.1"], "192.0.2.1"),
-            // What a client has sent itself stands before.
+            // An address that a client has sent itself comes first.
             ("127.0.0.1", &["1.1.1.1, 192.0.2.1"], "192.0.2.1"),
             ("127.0.0.1", &["1.1.1.1", "192.0.2.1 "], "192.0.2.1"),
             ("127.0.0.1", &["nonsense, 192.0.2.1"], "192.0.2.1"),
@@ -138,7 +139,7 @@ mod tests {
             ("127.0.0.1", &["192.0.2.1, unknown, 10.0.0.1"], "127.0.0.1"),
             ("127.0.0.1", &["192.0.2.1,"], "127.0.0.1"),
             ("127.0.0.1", &["192.0.2.1:99999"], "127.0.0.1"),
-            // Anybody else is not believed.
+            // Any other peer is not trusted.
             ("192.0.2.9", &["192.0.2.1"], "192.0.2.9"),
             ("11.0.0.1", &["192.0.2.1"], "11.0.0.1"),
         ] {

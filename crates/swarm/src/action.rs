@@ -18,7 +18,7 @@ pub enum AnnounceEvent {
     None,
 }
 
-/// Why an unchoke came to its end.
+/// Why an unchoke ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnchokeEnd {

@@ -9,7 +9,7 @@ use crate::ConnId;
 use crate::profile::LimiterRules;
 use flashcrowd_base::{Rate, Span, Time};
 
-/// Who shares a limit (`peer_class`).
+/// The connections that share a limit (`peer_class`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerClass {
     /// The global class.
@@ -183,7 +183,7 @@ impl Bandwidth {
         }
     }
     /// Headers of packets that went or came over a connection of this class, in bytes. They are charged when
-    /// their second is over (`peer_connection::second_tick`), whether anybody waits or not.
+    /// their second is over (`peer_connection::second_tick`), with or without waiting requests.
     pub fn charge(&mut self, second: u64, class: PeerClass, bytes: u32) {
         if self.is_limited() {
             self.settle_overhead(second);

@@ -2,8 +2,8 @@
 
 /// A set of piece numbers out of 0..len, with its size kept.
 ///
-/// Up to 256 pieces stand in place: a swarm of hundreds has tens of thousands of these, and each
-/// HAVE would fetch its word from a page of its own.
+/// Up to 256 pieces are in place: a swarm of hundreds has tens of thousands of these, and each HAVE
+/// would fetch its word from a page of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitfield {
     few: [u64; FEW_WORDS],

@@ -301,8 +301,8 @@ mod tests {
         assert!(!a.give_back(*last));
     }
 
-    /// What is asked for, and what of that is not here: blocks of both words of a piece of 70, whose
-    /// states do not touch each other.
+    /// What is requested, and the part of it that is not here: blocks of both words of a piece of
+    /// 70, whose states do not touch each other.
     #[test]
     fn what_is_asked_for_is_under_way_until_it_comes_or_is_given_back() {
         let mut a = block_map();

@@ -3,8 +3,8 @@
 use crate::PeerId;
 use crate::profile::CandidateOrder;
 
-/// Who named a peer: the tracker counts for more than neighbours, and both for more than either
-/// (`source_rank`).
+/// The sources of a peer's address: the tracker counts for more than neighbours, and both for more
+/// than either (`source_rank`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sources {
     /// The tracker did.
@@ -23,7 +23,7 @@ struct Candidate {
 /// Peers that wait to be connected to.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    /// Whose they are.
+    /// The peer that it is of.
     of: PeerId,
     order: CandidateOrder,
     all: Vec<Candidate>,

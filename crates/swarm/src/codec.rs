@@ -21,7 +21,7 @@ pub struct Handshake {
     pub reserved: [u8; 8],
     /// Which torrent.
     pub info_hash: [u8; 20],
-    /// Who.
+    /// The sender.
     pub peer_id: [u8; 20],
 }
 

@@ -9,7 +9,7 @@ const MAX_LOOPS: u32 = 500;
 
 /// The pieces, `count` of them or all that there are, that a peer may request while choked.
 ///
-/// A torrent's geometry and the number of its content stand for its info-hash. libtorrent hashes the whole
+/// A torrent's geometry and the number of its content replace its info-hash. libtorrent hashes the whole
 /// [address](PeerId::address), where BEP 6 masks it to its first 24 bits.
 pub fn allowed_fast_set(peer: PeerId, torrent: &Torrent, count: u32) -> Vec<u32> {
     let mut info = Sha1::new();

@@ -41,8 +41,8 @@
 //! - Peers are known by number before they connect, so no pair connects twice; of two connections
 //!   made at once the one of the lower number stays. Mainline finds out by the identity in the
 //!   handshake.
-//! - A web seed answers every range, sends no redirects and knows one file; what came of a block when
-//!   its connection is lost is asked for again.
+//! - A web seed answers every range, sends no redirects and knows one file; the received part of a
+//!   block is requested again if its connection is lost.
 //! - In a simulation pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
 //!   `libtorrent` lacks its slots by rate.

@@ -59,7 +59,7 @@ impl Limiter {
         }
         .max(1)
     }
-    /// Whose turn is next.
+    /// The connection that is served next.
     pub fn next_grant(&self) -> Option<ConnId> {
         self.round_robin.front().copied()
     }
@@ -150,7 +150,7 @@ impl Limiter {
         let ticks = due.since(Time::START + self.phase).nanos().div_ceil(tick.nanos());
         Time::START + self.phase + tick * ticks
     }
-    /// Who waits for a turn, the next one first.
+    /// Connections that wait to be served, the next one first.
     pub fn round_robin(&self) -> impl Iterator<Item = ConnId> + '_ {
         self.round_robin.iter().copied()
     }

@@ -15,7 +15,7 @@ pub struct Busy {
 
 /// With fewer of them TCP has no limit.
 const FEWEST: u32 = 5;
-/// Whose share of the rate is a quarter has all of it.
+/// A class whose share of the rate is a quarter has all of it.
 const GENEROSITY: u64 = 4;
 /// The least upload limit of TCP, in bytes per second, ...
 pub const MIN_UPLOAD: u32 = 5000;

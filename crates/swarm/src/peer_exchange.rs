@@ -17,7 +17,7 @@ pub const EXTENSION_HANDSHAKE: &[u8] = b"\x14\x00d1:md6:ut_pexi1ee1:pi6881ee";
 /// A neighbour of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Who.
+    /// The peer.
     pub peer: PeerId,
     /// Whether it has everything (flag 0x02).
     pub is_seed: bool,

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Picker {
     rules: Rules,
     owners: Vec<u32>,
-    /// Where a piece stands in its bucket; `DONE` if we have it.
+    /// The place of a piece in its bucket; `DONE` if we have it.
     place: Vec<u32>,
     buckets: Vec<Vec<u32>>,
     /// The order that does not depend on owners: by number if that is the rule, else a random one.

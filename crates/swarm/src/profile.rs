@@ -267,7 +267,8 @@ flashcrowd_base::settings! {
         /// (`peer_connection::request_timeout`).
         #[min(TICK)]
         pub request_timeout_ns: Option<Span>,
-        /// Whether the last blocks are asked of every peer that has them, with CANCEL on arrival.
+        /// Whether the last blocks are requested from every peer that has them, with CANCEL on
+        /// arrival.
         ///
         /// A.8.
         pub end_game: bool,
@@ -841,7 +842,7 @@ pub enum FreeSlot {
 pub enum FirstRound {
     /// One period after the peer's arrival.
     Arrival,
-    /// As soon as anybody is interested.
+    /// As soon as a peer is interested.
     FirstInterest,
 }
 

@@ -3,7 +3,7 @@
 use flashcrowd_base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Bytes are counted together for so long.
+/// Bytes within this time are counted together.
 const SLOT: Span = Span::from_secs(1);
 
 /// Bytes of the last seconds.
@@ -16,7 +16,7 @@ pub struct RateWindow {
 }
 
 impl RateWindow {
-    /// Without bytes; they count for so long.
+    /// Without bytes; they count for `length`.
     pub fn new(length: Span) -> RateWindow {
         RateWindow { length, slots: VecDeque::new(), bytes: 0 }
     }

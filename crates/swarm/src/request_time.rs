@@ -29,7 +29,7 @@ impl RequestTime {
             self.deviation += (deviation - self.deviation) / (self.samples - 1);
         }
     }
-    /// After so long, in whole seconds, it is late; `max` before anything came.
+    /// The time after which it is late, in whole seconds; `max` before anything came.
     pub fn timeout(&self, max: Span) -> Span {
         let millis = |sum: i64| (sum + FIXED_POINT / 2) / FIXED_POINT;
         let mean = millis(self.mean);

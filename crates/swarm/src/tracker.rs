@@ -56,8 +56,8 @@ pub struct Answer {
     pub peers: Vec<PeerId>,
 }
 
-/// Knows who is in a swarm, and deals out who is there from shuffled lists, from which it takes until
-/// they are used up or too old. A list may name peers that have left since it was made.
+/// Knows the peers of a swarm, and deals them out from shuffled lists, from which it takes until they
+/// are used up or too old. A list may name peers that have left since it was made.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     rules: TrackerRules,
@@ -129,7 +129,7 @@ impl Tracker {
             self.seeds -= usize::from(member.seed);
         }
     }
-    /// Forgets who has not been heard of for long. Looks as rarely.
+    /// Forgets peers that have not announced for long. Looks as rarely.
     fn sweep(&mut self, now: Time) {
         let age = self.rules.forget_ns;
         if now.since(self.swept) >= age {

@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 
 /// Packets that wait for a discipline to send or drop them, by tag.
 ///
-/// Tags of one link grow (modulo 2^32) as packets are offered, so they stand in order and a packet
-/// is found by bisection; one that left before an older one leaves a gap until that one goes.
+/// Tags of one link grow (modulo 2^32) as packets are offered, so they are in order and a packet is
+/// found by bisection; one that left before an older one leaves a gap until that one goes.
 #[derive(Debug)]
 pub(crate) struct Held<K> {
     packets: VecDeque<(u32, Option<K>)>,

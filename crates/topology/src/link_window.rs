@@ -34,7 +34,7 @@ pub struct LinkUse {
     pub dropped: u64,
     /// Packets lost at random.
     pub lost: u64,
-    /// The mean wait of what came to its queue, in seconds; `None` if nothing did.
+    /// The mean wait of packets that came to its queue, in seconds; `None` without any.
     pub mean_wait_s: Option<f64>,
     /// Most packets that ever waited.
     pub max_packets: u32,

@@ -5,7 +5,7 @@ use flashcrowd_plan as plan;
 
 /// One direction of a link that several flows share: an access line, a bottleneck.
 ///
-/// What a packet on a plain link needs stands in its first three lines of the cache.
+/// What a packet on a plain link needs is in its first three lines of the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct SharedLink<K> {
@@ -15,7 +15,7 @@ pub struct SharedLink<K> {
     pub(crate) decides: bool,
     /// Whether packets can wait here: it has a rate, or follows a trace.
     pub(crate) rated: bool,
-    /// What stands for the conditions as long as the link and the packets on it are plain.
+    /// Replaces the conditions as long as the link and the packets on it are plain.
     pub(crate) plain: Option<Plain>,
     pub(crate) direction: Direction,
     pub(crate) conditions: Conditions,

@@ -185,7 +185,8 @@ fn both_ways_of_a_pair_draw_the_same() {
     }
 }
 
-/// Who plays a link elsewhere hands its packets back behind it: what is before them there is the core.
+/// A node that plays a link elsewhere hands its packets back behind it: what is before them there is
+/// the core.
 #[test]
 fn a_packet_that_comes_from_elsewhere_crosses_the_core_first() {
     let mut two = network(2, Queue::packets(9), Queue::packets(9), Queue::default());

@@ -90,7 +90,7 @@ struct Stamp {
     counted_lost: bool,
 }
 
-/// The sampler of one connection. The stamps stand here and not with the packets, which most
+/// The sampler of one connection. The stamps are here and not with the packets, which most
 /// connections keep without them.
 #[derive(Clone, Debug)]
 pub(crate) struct RateSampler {

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 pub struct Probe {
     /// To which reflector: less than [`Setup::reflectors`].
     pub reflector: usize,
-    /// After so long without an answer the driver reports the probe as lost.
+    /// After this time without an answer the driver reports the probe as lost.
     pub timeout: Span,
 }
 

@@ -1,5 +1,5 @@
-//! Every controller on every trap, as numbers: a changed behaviour is a changed table. What the traps are and why they
-//! matter stands at each; the aims are the last test's.
+//! Every controller on every trap, as numbers: a changed behaviour is a changed table. Each trap says what it is and
+//! why it matters; the aims are the last test's.
 
 mod line;
 
@@ -282,7 +282,8 @@ fn a_limit_of_the_user_that_is_lifted_is_searched_beyond_and_a_new_one_holds() {
     }
 }
 
-/// What a state tells of the limit is so, whatever binds it: the user, the line, a share of it, or what others leave.
+/// What a state says about the limit is so, whatever binds it: the user, the line, a share of it, or what others
+/// leave.
 #[test]
 fn a_state_tells_what_binds_the_limit() {
     let ceilings: [fn(f64) -> f64; 12] = [

@@ -102,7 +102,7 @@ impl RoundTrips {
     }
 
     /// Over all samples, the latest one until `now`; `None` without one in the window. If samples hold
-    /// for no time, the latest stands for all.
+    /// for no time, the latest counts alone.
     pub(crate) fn summary(&self, now: Time) -> Option<Summary> {
         let mut all = self.clone();
         all.hold(now);

@@ -136,7 +136,7 @@ pub fn maybe_names<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column 
     let codes = values.map(|value| value.map(|name| names.code(name))).collect();
     Column::MaybeText(codes, names.names)
 }
-/// An instant as it stands in tables, if there is one.
+/// An instant as tables have it, if there is one.
 pub fn seconds(time: Option<Time>) -> Option<f64> {
     time.map(Time::seconds)
 }

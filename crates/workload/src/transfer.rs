@@ -327,7 +327,7 @@ impl Flow {
         self.is_whole().then(|| Some(self.ended? - self.started?)).flatten()
     }
 
-    /// Nothing of it arrived, for so long that it should have.
+    /// Nothing of it arrived, for longer than that takes.
     fn is_silent(&self, now: Time) -> bool {
         let until = self.ended.unwrap_or(now);
         self.received == 0 && self.started.is_some_and(|started| is_due(started, until))

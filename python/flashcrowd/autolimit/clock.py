@@ -8,7 +8,7 @@ from collections.abc import Callable
 LATE_NS = 5 * 10**9
 """A loop that wakes up so late was stopped, or its machine was."""
 JUMP_NS = 2 * 10**9
-"""The clock on the wall was set if it moved by so much against the other one."""
+"""The wall clock was set if it moved by this much against the monotonic one."""
 
 
 def _awake_or_not() -> int:

@@ -1,4 +1,4 @@
-"""The delays of the last seconds, and what may be said of them."""
+"""The delays of the last seconds, and their description in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMPTY_NS = 10_000_000
 FLAT_NS = 30_000_000
 """Below 30 ms of queueing delay a user sees no difference."""
 HEAVY_NS = 150_000_000
-"""Above this calls and games suffer (ITU-T G.114): nothing that sounds well is said."""
+"""Above this calls and games suffer (ITU-T G.114): the words do not sound good."""
 OFTEN = 0.25
 """A queue that is empty for this part of the time empties between bursts."""
 
@@ -54,7 +54,7 @@ class Delays:
         return max(delay for _, delay in self._heard) if len(self._heard) >= FEWEST else None
 
     def words(self) -> str:
-        """The queue of the last seconds in words; empty if nothing can be said of it."""
+        """The queue of the last seconds in words; empty without enough answers."""
         last, median, longest = self.last, self.median, self.longest
         if last is None or median is None or longest is None:
             return ""

@@ -131,7 +131,7 @@ def parts(folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> tuple[dict[str, object], pa.Table]:
-    """What stands in the manifest, and all rows.
+    """The content of the manifest, and all rows.
 
     Raises:
         ResultsError: there are none, or they cannot be read.
@@ -161,7 +161,7 @@ def _millis(nanoseconds: int | None) -> float | None:
 
 
 def remarks(table: pa.Table) -> Iterator[tuple[float, str]]:
-    """Seconds since the first row, and what was said then."""
+    """Seconds since the first row, and the remark at that time."""
     times = table["time"].cast(pa.int64()).to_pylist()
     for at, text in zip(times, table["remark"].to_pylist(), strict=True):
         if text is not None:

@@ -44,7 +44,7 @@ class Audience(Protocol):
         ...
 
     def status(self, now: int, status: Status) -> None:
-        """How it stands, once a period."""
+        """The state, once a period."""
         ...
 
 

@@ -23,8 +23,9 @@ from flashcrowd.autolimit.orders import HELD_S, Orders
 from flashcrowd.client_api.client import Refused
 
 _HERE = re.compile(r"://(127\.0\.0\.1|\[::1\])(?=[:/]|$)")
-"""This machine, by other names than `localhost`. Names of others are not looked up: what they stand
-for may change until the file is needed again."""
+"""This machine, by other names than `localhost`. Names of others are not resolved: their addresses
+may change until the file is needed again.
+"""
 _HOST = re.compile(r"(?<=://)(\[[^]]*\]|[^:/]*)")
 """The host of a place."""
 _FORMAT = 1
@@ -100,7 +101,7 @@ class Memory:
             raise
 
     def keep(self, had: Mapping[str, object], ours: Sequence[int]) -> None:
-        """Write what the user had, and what may stand there because of us; on disk when it returns.
+        """Write what the user had, and our limits that may be in force; on disk when it returns.
 
         Raises:
             OSError: it cannot be written.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 HELD_S = 60.0
-"""A write without an answer may be held up between us and the client for so long, in seconds."""
+"""Seconds that a write without an answer may be held up between us and the client."""
 
 
 @dataclass

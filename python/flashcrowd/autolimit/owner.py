@@ -1,4 +1,4 @@
-"""Whose the limit of a client is: the user's, or one of ours that came soon, late, or again.
+"""The owner of a client's limit: the user, or us by an order that came soon, late, or again.
 
 A limit that we ordered is never the user's, whenever it is seen: a client may take a second for it,
 a proxy may hold a write up, and a client that lost its power comes back with an old one. Nor is the

@@ -1,6 +1,6 @@
 """One page of a history: limit, delay and rates over time, to keep or to post.
 
-No address stands in it.
+It contains no address.
 """
 
 from __future__ import annotations

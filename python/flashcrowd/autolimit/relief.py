@@ -50,7 +50,7 @@ class Relief:
         """Says nothing about the line."""
 
     def status(self, now: int, status: Status) -> None:
-        """How it stands; called often."""
+        """The state; called often."""
         if self.words or (self._looks and now - self._looks[-1].at < LOOK_NS):
             return
         up, longest = status.up, status.longest

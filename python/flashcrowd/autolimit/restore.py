@@ -10,7 +10,7 @@ from flashcrowd.autolimit.memory import Memory
 from flashcrowd.client_api.client import Client, Gone, Setting
 
 ATTEMPTS = 2
-"""A client that does not answer so often is gone; the next run restores what it had."""
+"""After this number of requests without an answer the client is gone; the next run restores."""
 SETTLE_S = 5.0
 """Seconds that a client may take to follow each order, earlier ones and this one."""
 LONGEST_S = 30.0

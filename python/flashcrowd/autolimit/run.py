@@ -270,7 +270,7 @@ def _restored(
     stopped: Callable[[], bool],
     stale: Sequence[int | None] = (),
 ) -> tuple[str, str]:
-    """What came of giving it back: an event, and a line for people."""
+    """The result of giving it back: an event, and a line for people."""
     late = threading.Timer(LONGEST_S, client.abort)
     late.start()
     try:

@@ -17,11 +17,11 @@ from flashcrowd.client_api.client import MOST, Reading, Setting
 CONTROL = "autolimit"
 """The controller that goes as high as it can without harm."""
 FAVOURED = {"delay": "autolimit-delay", "upload": CONTROL}
-"""The controller by what a person favours; the first one unless something is said."""
+"""The controller by what a person favours; the first one by default."""
 GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""
 MUTE_NS = 60 * 10**9
-"""Without any answer to a probe for so long, nothing is known of the line any more."""
+"""Without any answer to a probe for this long, nothing is known of the line any more."""
 RATE_SPAN_NS = 5 * 10**9
 """Rates are shown over so long: clients renew their counters every second or two."""
 

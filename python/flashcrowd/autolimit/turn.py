@@ -15,9 +15,9 @@ class LimitChange:
 
     Attributes:
         limit: the limit, bytes per second as the client rounds it; None for what the user has.
-        seen: the limit that stood there when this was decided.
+        seen: the limit that was in force when this was decided.
         user: the client's own words for what the user has.
-        written: limits that may stand in the client because of us, this one among them.
+        written: limits that may be in force because of us, this one among them.
     """
 
     limit: int | None
@@ -28,7 +28,7 @@ class LimitChange:
 
 @dataclass(frozen=True)
 class Said:
-    """What a turn came to.
+    """The result of a turn.
 
     Attributes:
         reading: the counters and settings, after the order.

@@ -12,7 +12,7 @@ from flashcrowd.autolimit.session import Status
 from flashcrowd.base import terminal
 
 LIVE_NS = 500_000_000
-"""The live line is renewed so often."""
+"""The period of the live line."""
 JSON_NS = 10**9
 """Without a terminal and in JSON the state is written at most this often."""
 QUIET_NS = 60 * 10**9
@@ -28,7 +28,7 @@ class Unheard(BrokenPipeError):
 class Voice:
     """Tells a person or a machine.
 
-    A stream that takes nothing for now, as on a full disk, is no reason to end: what is said
+    A stream that takes nothing for now, as on a full disk, is no reason to end: what is written
     meanwhile is lost.
     """
 
@@ -62,7 +62,7 @@ class Voice:
             self.say(f"{time.strftime('%H:%M:%S')}  {text[:1].upper()}{text[1:]}.")
 
     def status(self, now: int, status: Status) -> None:
-        """How it stands, not more often than is of use."""
+        """The state, not more often than is of use."""
         period = JSON_NS if self._json else LIVE_NS if self._live else QUIET_NS
         if status.phase != self._seen:
             self._seen, self._since = status.phase, now

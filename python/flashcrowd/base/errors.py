@@ -34,8 +34,8 @@ class Problem:
 
     Attributes:
         path: dotted path of the place, as in `workloads.swarm.size`.
-        value: what stands there, as written, or `MISSING`.
-        allowed: what may stand there.
+        value: the value there, as written, or `MISSING`.
+        allowed: what is allowed there.
         hint: the nearest valid thing, or what to do; empty if nothing is near.
     """
 
@@ -191,7 +191,7 @@ def quoted(text: str) -> str:
 
 
 def is_plain(char: str) -> bool:
-    """Whether a character may stand in a line of text: it controls neither terminal nor reader.
+    """Whether a character is allowed in a line of text: it controls neither terminal nor reader.
 
     Refused are control characters, line and paragraph separators, lone surrogates, and what has no
     form of its own, such as U+202E, which turns the direction of all that follows. The two joiners

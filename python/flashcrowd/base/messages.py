@@ -26,7 +26,7 @@ class BadMessage(EngineError):
 
 @dataclass(frozen=True)
 class Message:
-    """What is said, in plain values."""
+    """A message, in plain values."""
 
 
 M = TypeVar("M", bound=Message)
@@ -118,7 +118,7 @@ class Channel(Generic[M]):
         """What arrives within `longest_s` seconds.
 
         Raises:
-            BadMessage: it is none of what may be said.
+            BadMessage: it is none of the expected kinds.
             EOFError: nothing will come any more.
             OSError: the connection is gone.
         """

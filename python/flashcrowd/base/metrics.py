@@ -36,7 +36,7 @@ class Metric:
         failures: whether it counts what failed, so that it is known of a run that did.
         matters: smallest difference that matters, in its unit, where a study names none; and
             `SHARE` of the number at least.
-        better: which of two numbers a person wants; empty where that depends on who asks.
+        better: which of two numbers is better; empty where that depends on the question.
         noun: it as a subject in the singular, where the name is none.
         lost: what has no number and is missing in a mean.
         parts: whether it is known of each group or population.

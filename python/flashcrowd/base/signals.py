@@ -1,4 +1,4 @@
-"""Who hears of signals, those that ask a command to stop, and those by which a process ended."""
+"""Handlers of signals, requests to stop, and the signals by which a process ended."""
 
 from __future__ import annotations
 
@@ -126,5 +126,5 @@ def end_by(status: int) -> int:
 
 
 def forget() -> None:
-    """What was asked of an earlier command in this process does not count."""
+    """Requests to stop an earlier command in this process do not count."""
     _Asked.by, _Asked.last = None, signal.SIGINT

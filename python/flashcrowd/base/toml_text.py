@@ -12,7 +12,7 @@ from typing import Any
 from flashcrowd.base.errors import Problem
 
 DEEPEST = 50
-"""So deep may tables and lists stand in each other. A study needs eight levels."""
+"""The depth to which tables and lists may nest. A study needs eight levels."""
 _TOO_LONG = 10**4300
 
 _KEY = r"""(?>[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -52,7 +52,7 @@ def loads(text: str) -> dict[str, object]:
 
 
 def unfit(error: TooDeep | TooLong, place: str) -> Problem:
-    """What is said of TOML that is deeper, or has a longer number, than anybody needs."""
+    """The problem of TOML that is deeper, or has a longer number, than any study needs."""
     if isinstance(error, TooLong):
         return Problem(place, "longer", "whole numbers of at most 4300 digits")
     allowed = f"tables and lists at most {DEEPEST} deep in each other"

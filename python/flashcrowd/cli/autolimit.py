@@ -22,7 +22,7 @@ from flashcrowd.client_api.clients import reach
 from flashcrowd.client_api.credentials import find
 
 _LONGEST_S = 10 * 365 * 86_400
-"""Who wants longer wants no end."""
+"""A longer time is as good as no end."""
 
 
 def autolimit(

@@ -221,7 +221,7 @@ def _rows(heading: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _kinds(found: Sequence[Key]) -> str:
-    """The key that says which table stands at its place: all of them, one a line."""
+    """The key that says which table is at its place: all of them, one a line."""
     words = {one.allowed[0]: one.about for one in found}
     wide = max(map(len, words))
     rows = [("meaning", found[0].meaning)]

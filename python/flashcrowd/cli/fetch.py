@@ -228,7 +228,7 @@ def _only(
 
 
 def _said(outcome: Outcome) -> dict[str, object]:
-    """What came of a file, as JSON has it."""
+    """The outcome of a file, as JSON has it."""
     from flashcrowd.http.address import clean
 
     url, path = clean(outcome.wanted.url), str(outcome.wanted.target)

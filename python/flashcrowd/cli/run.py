@@ -189,7 +189,7 @@ def run(
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
     unfinished = [_warn(results, results.manifest.engine.name if both else "") for results in found]
-    # A program that crashed is no result, whatever is asked of those that there are.
+    # A program that crashed is no result, whatever is expected of the results.
     if broken := failed.status([why for results in found for why in failed.reasons(results)]):
         return broken
     if comparison:
@@ -327,4 +327,4 @@ _WORDS = {
 }
 """The message about unplanned outcomes."""
 _REMEDY = "Fewer at a time (--jobs) or a quieter machine help; --repeat-invalid N plays them again."
-"""What is said of runs that are invalid, which only those in real time can be."""
+"""The remedy for invalid runs, which only runs in real time can be."""

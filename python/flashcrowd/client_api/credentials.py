@@ -17,7 +17,7 @@ VARIABLE = "FLASHCROWD_AUTOLIMIT_PASSWORD"
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who logs in, and with what.
+    """A user name and its password.
 
     Attributes:
         user: the name; empty for none.

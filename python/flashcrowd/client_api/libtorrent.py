@@ -46,7 +46,7 @@ class Libtorrent:
         return Setting(limit or None, {_LIMIT: limit})
 
     def rounded(self, limit: int) -> int:
-        """Bytes, but not so few that nothing moves; 0 would be no limit."""
+        """Bytes, but enough that something moves; 0 would be no limit."""
         return max(min(limit, MOST), LEAST)
 
     def write(self, limit: int) -> None:

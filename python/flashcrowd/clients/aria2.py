@@ -63,7 +63,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 def told(job: Job) -> dict[str, object]:
-    """Options that say what of the profile and the population it offers."""
+    """Options for the parts of the profile and the population that it offers."""
     settings = job.settings
     return {
         "enable-peer-exchange": str(settings.exchanges_peers).lower(),

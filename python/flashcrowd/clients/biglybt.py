@@ -107,7 +107,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 def told(job: Job) -> dict[str, int | str]:
-    """What of the profile and the population its configuration says."""
+    """The parts of the profile and the population that its configuration has."""
     settings = job.settings
     return {
         "Max.Peer.Connections.Per.Torrent": settings.max_connections,

@@ -15,7 +15,7 @@ from flashcrowd.clients.settings import Settings, Unmet, Upload
 from flashcrowd.clients.torrent import Torrent
 
 HUNG_S = 30.0
-"""A client that has not answered for so long hangs."""
+"""A client that has not answered for this long hangs."""
 
 
 class ClientFailed(Exception):

@@ -241,7 +241,7 @@ class Controller:
         self._remarks = [*self._remarks[1 - _LAST :], text]
 
     def status(self, now: int, status: Status) -> None:
-        """Stands in the rows."""
+        """It is in the rows."""
 
     def _run(self) -> None:
         try:

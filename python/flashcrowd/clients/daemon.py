@@ -19,7 +19,7 @@ from flashcrowd.clients.rpc import Http, RpcError
 ASK_S = 1.0
 """How often a program is asked for its counters."""
 LISTEN_S = 10.0
-"""A program that answers, but does not listen for peers after so long, never will."""
+"""A program that answers, but does not listen for peers after this time, never will."""
 
 
 def first_line(name: str, command: Sequence[str], path: str) -> Found | None:

@@ -24,7 +24,7 @@ def definition() -> Mapping[str, Any]:
 
 
 def settings() -> Iterator[tuple[str, str, str]]:
-    """Each setting that the file names, with its table there and what stands here instead of it."""
+    """Each setting that the file names, with its table there and its counterpart here."""
     made = definition()
     for name, entry in made["modelled"].items():
         yield name, "modelled", entry.get("rule") or _where(entry)

@@ -32,7 +32,7 @@ ZERO_UPLOAD = True
 ASK_S = 1.0
 """How often a session is asked for its counters."""
 STOP_S = 5.0
-"""A tracker that has not answered for so long is not waited for by a peer that leaves."""
+"""A peer that leaves waits this long for a tracker's answer."""
 
 SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
 _PIECE_TIMEOUT_NS = 20 * 10**9
@@ -194,7 +194,7 @@ def _limits(settings: Settings, upload: Upload) -> dict[str, int]:
 
 
 def torrent_flags(job: Job) -> list[str]:
-    """What of the profile, and of the peer's role, is said of its torrent."""
+    """The flags of its torrent: parts of the profile, and of the peer's role."""
     flags = {
         "seed_mode": job.seed,
         "super_seeding": job.seed and job.settings.rules["super_seeding"],
@@ -300,7 +300,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
         "connections.max_initiate": said["connections.max_connections"],
         "connections.keepalive": f"{whole_s(connections['timeout_ns']) / 2:g} s of silence",
         "connections.drop_new_seeds": said["connections.drop_seed_to_seed"],
-        # Who does not answer a request snubs.
+        # A peer that does not answer a request snubs.
         "requests.snub_after": f"{late['request']} s",
     }
     given = own(rules, decided)

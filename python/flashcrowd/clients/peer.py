@@ -1,4 +1,4 @@
-"""One peer of a swarm: what its rules say of it, its client, and what came of it."""
+"""One peer of a swarm: its rules, its client, and its outcome."""
 
 from __future__ import annotations
 

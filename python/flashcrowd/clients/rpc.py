@@ -29,7 +29,7 @@ class Http:
         self._http = http.Http(address, port, within=lambda: entered(place.netns))
 
     def is_up(self) -> bool:
-        """Whether anybody listens there."""
+        """Whether its port has a listener."""
         try:
             self._http.connect()
         except OSError:
@@ -81,7 +81,7 @@ class Scgi:
         self._path = path
 
     def is_up(self) -> bool:
-        """Whether anybody listens there."""
+        """Whether its port has a listener."""
         try:
             with self._connected():
                 return True
@@ -144,7 +144,7 @@ class Telnet:
         self._asked = 0
 
     def is_up(self) -> bool:
-        """Whether anybody listens there."""
+        """Whether its port has a listener."""
         try:
             self._connected()
         except OSError:

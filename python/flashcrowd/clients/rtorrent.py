@@ -61,7 +61,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 def told(job: Job) -> list[str]:
-    """Commands that say what of the profile and the population it offers."""
+    """Commands for the parts of the profile and the population that it offers."""
     settings = job.settings
     rules = settings.rules
     # It opens no connections, and requests no peers, once it has this number.

@@ -38,7 +38,7 @@ from flashcrowd.plan.types import Plan, SwarmWorkload
 PORT, TRACKER_PORT = 6881, 6969
 """Where peers and tracker of a plan's first workload listen; those of the next one port higher."""
 LEAD_S = 10.0
-"""So long before its arrival a client is started, so that it is ready in time."""
+"""A client is started this long before its arrival, so that it is ready in time."""
 READY_S = 60.0
 """A client that is not ready after this will never be."""
 CLOSE_S = 60.0
@@ -233,7 +233,7 @@ class Swarm:
 
     @property
     def part(self) -> float:
-        """How far it is, 0 to 1, as far as anybody can tell."""
+        """How far it is, 0 to 1, as far as known."""
         return min(self.rules.progress(self._workload), 1.0)
 
     def step(self) -> float:

@@ -40,7 +40,7 @@ def _control(swarm: Swarm, came: list[Peer]) -> list[Row]:
 
 
 def _unchokes(swarm: Swarm, came: list[Peer]) -> list[Row]:
-    """What clients tell of their unchokes, in the order in which these ended."""
+    """The unchokes that clients report, in the order in which they ended."""
     found = [
         {
             "swarm": swarm.spec["name"],
@@ -97,7 +97,7 @@ def _send_gaps(swarm: Swarm, came: list[Peer]) -> list[Row]:
 
 
 def _programs(swarm: Swarm) -> list[Row]:
-    """What of its profile the program of a population does not offer; the tracker has no name."""
+    """The parts of its profile that the program of a population lacks; the tracker has no name."""
     return [
         {
             "swarm": swarm.spec["name"],

@@ -61,7 +61,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 def told(job: Job) -> dict[str, object]:
-    """What of the profile and the population its settings file says."""
+    """The parts of the profile and the population that its settings file has."""
     settings = job.settings
     return {
         "pex-enabled": settings.exchanges_peers,

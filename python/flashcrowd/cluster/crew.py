@@ -23,7 +23,7 @@ SCHEDULER_S = 60.0
 """How long a scheduler has for an answer of its own, in seconds, before it counts as lost."""
 
 SILENT_S = 20.0
-"""A worker that the scheduler lists and cannot reach for so long is refused, in seconds."""
+"""A worker that the scheduler lists and cannot reach for this long is refused, in seconds."""
 
 T = TypeVar("T")
 

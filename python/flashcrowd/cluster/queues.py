@@ -30,7 +30,8 @@ SUBMIT = {"slurm": "sbatch", "oar": "oarsub"}
 
 OAR_MEMORY = "jobqueue.oar.memory-per-core-property-name"
 """Where dask-jobqueue's own settings say with which property OAR is asked for memory, if they do.
-Otherwise it is not asked, which is said in `docs/machines.md`, and not with each job."""
+Otherwise it is not asked: `docs/machines.md` says so, not each job.
+"""
 
 LOOK = {
     kind: f"`{command}` shows its jobs; what they say is in `log_directory`, if [options] has one"

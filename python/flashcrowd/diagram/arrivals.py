@@ -1,4 +1,4 @@
-"""Who comes when, as a curve: how many have come, and how many are there at most."""
+"""Arrivals over time, as a curve: how many have come, and how many are there at most."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Curve:
 
 
 def is_trace(value: object) -> bool:
-    """Whether what stands for a rate in a resolved study is a trace."""
+    """Whether the value of a rate in a resolved study is a trace."""
     return isinstance(value, Mapping) and "capacity" in value
 
 

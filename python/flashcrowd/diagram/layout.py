@@ -32,7 +32,7 @@ class Label:
         text: what it says.
         size: size of the letters.
         bold: whether it is a heading.
-        workload: index of the workload whose mark stands before it; less than zero for none.
+        workload: index of the workload whose mark is before it; less than zero for none.
     """
 
     x: float

@@ -1,6 +1,6 @@
-"""What a drawing of a network shows: the groups, what lies between them, and who does what.
+"""What a drawing of a network shows: groups, the links between them, and their workloads.
 
-Read from a resolved study; nothing here knows where it will stand on paper.
+Read from a resolved study; nothing here knows its place on paper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Box:
         kind: ``group``, ``link``, ``path`` or ``rest``.
         name: as the study calls it.
         title: first line.
-        lines: what is said of it.
+        lines: its description.
         tasks: for a group, what its hosts do.
         side: for a group, less than zero if it rather sends, more if it rather receives.
         curves: what its lines or directions carry over time, where traces say so.
@@ -242,7 +242,7 @@ def _way(way: Mapping[str, object], curves: list[Curve], name: str = "") -> Iter
 def _tasks(
     name: str, workload: Mapping[str, Any], names: Sequence[str]
 ) -> Iterator[tuple[int, int, str]]:
-    """Who takes part in a workload: the group's place, its side, and words."""
+    """The groups that take part in a workload: the group's place, its side, and words."""
     kind = workload.get("kind")
     if kind == "swarm":
         for population, table in workload.get("populations", {}).items():

@@ -52,7 +52,7 @@ def describe(study: Mapping[str, object]) -> str:
 
 
 def _panels(study: Mapping[str, object], found: Layout) -> Iterator[Panel]:
-    """What stands below the boxes: the map, and who comes when."""
+    """The panels below the boxes: the map, and arrivals over time."""
     top = found.height + 14
     shown = topology.panel(study, found.width, top)
     if shown is not None:

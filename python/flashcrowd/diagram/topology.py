@@ -16,7 +16,7 @@ from flashcrowd.scenario.topology import Topology
 _MARGIN = 14.0
 _LINE = 13.0
 _MOST_SPRUNG = 300
-"""More places without coordinates stand on a circle, in order of the map."""
+"""More places without coordinates are on a circle, in order of the map."""
 
 Point = tuple[float, float]
 Rectangle = tuple[float, float, float, float]
@@ -39,7 +39,7 @@ class _Free:
 
 
 def read(study: Mapping[str, Any]) -> tuple[Topology, dict[str, list[str]]] | None:
-    """The map of a resolved study, and in words who is at each place that has hosts."""
+    """The map of a resolved study, and in words the hosts at each place that has some."""
     network = study["network"]
     if network.get("topology") in (None, "none"):
         return None

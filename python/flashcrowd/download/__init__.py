@@ -60,8 +60,8 @@ def fetch(
         sha256: the SHA-256 that the file must have, in hexadecimal digits.
         headers: fields for each request; they are sent to the host of `url` only.
         any_order: take the bytes in the order that the server likes, if it offers that.
-        tries: requests in a row that may come to nothing, with waits of 0.5 s to 30 s between.
-        timeout_s: a connection over which nothing comes for so long is given up, in seconds.
+        tries: requests in a row that may fail, with waits of 0.5 s to 30 s between.
+        timeout_s: seconds after which a silent connection is given up.
         ca: a file of certificates (PEM); servers with one that they have signed are trusted, and no
             others.
         connections: how many at once, dealt round over the address and its mirrors; they take

@@ -1,4 +1,4 @@
-"""How far a download is, and what came of it."""
+"""How far a download is, and its outcome."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Place:
         site: its address.
         served: what it has brought.
         version: its version of the file; None before it was asked.
-        tries: requests in a row that may come to nothing.
+        tries: requests in a row that may fail.
     """
 
     def __init__(self, site: Site, served: Served, version: Validator | None, tries: int) -> None:
@@ -66,7 +66,7 @@ class Place:
         """Held while it is asked for the first time: the others wait for what it says."""
         self.patience = Patience(tries)
         self.failed_s = -math.inf
-        """When a request came to nothing, in seconds since the call."""
+        """When a request failed, in seconds since the call."""
         self.trying: int | None = None
         """The connection that tries again after that; the others wait for what comes."""
         self._taken = False
@@ -137,7 +137,7 @@ class Beside:
         ]
 
     def run(self, tell: Callable[[str], None], show: Callable[[], None]) -> None:
-        """Fetch what can be had so, and tell of it in this thread.
+        """Fetch what can be had so, and report it in this thread.
 
         Raises:
             Local: the target or this machine does not allow it.
@@ -307,7 +307,7 @@ class Beside:
         self._division.lose(number)
 
     def _fail(self, number: int, place: Place, broken: Broken, asked_s: float) -> None:
-        """A request came to nothing. Those that were under way together count as one."""
+        """A request failed. Those that were under way together count as one."""
         with self._news:
             if self._over:
                 raise _Over

@@ -46,9 +46,9 @@ class Download:
         watch: receives how far it is, at most ten times a second.
         tell: takes a sentence about what a person should know.
         sleep: sleeps for the given seconds.
-        mirrors: other addresses of the same file, asked where `site` fails. What comes of them is
-            put together only where the same strong entity tag or the same SHA-256 proves that it
-            belongs together.
+        mirrors: other addresses of the same file, asked where `site` fails. Their bytes are put
+            together only where the same strong entity tag or the same SHA-256 proves that they
+            belong together.
     """
 
     def __init__(

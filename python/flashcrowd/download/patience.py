@@ -1,4 +1,4 @@
-"""How often, and after which time, an exchange that came to nothing is tried again."""
+"""How often, and after which time, a failed exchange is retried."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Patience:
     """Waits that double, with some chance in them, so that a crowd does not come back as one.
 
     Attributes:
-        tries: exchanges in a row that may come to nothing, the first among them.
+        tries: exchanges in a row that may fail, the first among them.
     """
 
     tries: int
     draw: random.Random = field(default_factory=random.Random, repr=False)
     failed: int = 0
-    """Exchanges in a row that came to nothing."""
+    """Exchanges in a row that failed."""
 
     def came(self, count: int, rest: int | None) -> None:
         """An exchange brought `count` missing bytes; `rest` are missing still."""

@@ -17,11 +17,11 @@ from flashcrowd.http.errors import Broken, Unusable, Wrong
 from flashcrowd.http.fields import Validator
 
 WRONG_BLOCK = 3
-"""A block that came wrong so often is not asked for again."""
+"""A block that came wrong this often is not asked for again."""
 DIGESTS_S = 20.0
 """For how long the digests of a file that is whole are waited for, in seconds."""
 BROKEN_S = 1.0
-"""Digests whose answer broke off are asked for again after so long, in seconds."""
+"""Digests whose answer broke off are asked for again after this time, in seconds."""
 
 
 class OtherFile(Exception):

@@ -1,4 +1,4 @@
-"""Several files, one after the other: what came of each, and of all."""
+"""Several files, one after the other: the outcome of each, and of all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file.
+    """The outcome of a file.
 
     Attributes:
         wanted: the file.
@@ -44,12 +44,12 @@ class Several:
         fetch: fetches one, and tells a voice how far it is.
         say: takes a line for a person.
         told: receives each outcome as soon as there is one.
-        quiet: whether only what went wrong is said.
+        quiet: whether only errors are printed.
         skip_existing: whether a file that is there already is left as it is.
         overwrite: whether to fetch a file again that is there with another digest.
 
     Attributes:
-        outcomes: what came of those that were tried.
+        outcomes: the outcomes of those that were tried.
     """
 
     wanted: Sequence[Wanted]

@@ -1,7 +1,7 @@
 """Digests of what was written, beside the thread that fetches.
 
-They are made of what stands in the file, not of what came: so a byte that was put in a wrong place
-is found as well. hashlib gives the interpreter free while it works.
+They are computed from the file on the disk, not from what came: so a byte in a wrong place is found
+as well. hashlib releases the interpreter's lock while it works.
 """
 
 from __future__ import annotations

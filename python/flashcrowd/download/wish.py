@@ -15,7 +15,7 @@ class Wish:
         overwrite: whether a file of that name may be replaced.
         sha256: the digest that the file must have; empty if unknown.
         any_order: whether a server may be asked for its own order.
-        tries: exchanges in a row that may come to nothing.
+        tries: exchanges in a row that may fail.
         connections: how many at once, to all addresses together.
         range_bytes: what each of several asks for at a time; None for equal parts.
         least_split_bytes: the shortest rest of one of which another takes half; None for none.

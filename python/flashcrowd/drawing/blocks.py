@@ -22,7 +22,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what they stand for, as a list of definitions."""
+    """Names and their meanings, as a list of definitions."""
 
     items: Sequence[tuple[str, str]]
 
@@ -50,8 +50,8 @@ class Table:
 
     Attributes:
         header: headings of the columns.
-        rows: cells; plain text stands for a cell without additions.
-        caption: what it shows and how many runs stand behind it.
+        rows: cells; plain text is a cell without additions.
+        caption: what it shows and how many runs it is of.
         text_columns: indices of columns that are words and not numbers.
         folded: whether the page shows only its caption until asked.
     """
@@ -81,7 +81,7 @@ class Svg:
     """A drawing as SVG text.
 
     Attributes:
-        wide: for screens and paper; what stands in the file of a figure.
+        wide: for screens and paper; the content of a figure's file.
         narrow: the same laid out for phones; empty if `wide` can be read there, too.
         log: both with a logarithmic ordinate, where that shows more; else empty.
         data: the numbers of the drawing as CSV; empty if it shows none.
@@ -114,7 +114,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Playback:
-    """Something that moves: drawn by a script of the page, from data that stand in the page.
+    """Something that moves: drawn by a script of the page, from data in the page.
 
     Attributes:
         slug: its name among those of a page.
@@ -156,7 +156,7 @@ class Page:
     Attributes:
         title: heading.
         lead: one or two sentences under it.
-        question: what it answers, in the words of who asks; stands before `lead`.
+        question: what it answers, in the reader's words; it is before `lead`.
         sections: the body.
         foot: last line.
     """

@@ -61,7 +61,7 @@ def wanted() -> Printing | None:
 def printing(how: Printing) -> Iterator[None]:
     """Every figure that is drawn meanwhile is printed as well."""
     token = _wanted.set(how)
-    # The other fonts of the list stand in; it would be said for every text.
+    # The other fonts of the list replace it; the warning would come for every text.
     logger = logging.getLogger("matplotlib.font_manager")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -88,7 +88,7 @@ RC: dict[str, object] = {
 
 @cache
 def dark(color: str) -> str:
-    """What stands for `color`, ``#rrggbb`` on light paper, on a dark page."""
+    """The colour of a dark page for `color`, ``#rrggbb`` on light paper."""
     color = color.lower()
     return _ON_DARK.get(color) or _scale_on_dark().get(color) or _inverted(color)
 

@@ -131,7 +131,7 @@ class App(ABC):
         return None
 
     def progress(self, now_s: float) -> float:
-        """How far it is, 0 to 1, as far as anybody can tell."""
+        """How far it is, 0 to 1, as far as known."""
         del now_s
         return 1.0
 

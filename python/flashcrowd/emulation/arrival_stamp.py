@@ -16,7 +16,7 @@ def stamped(made: socket.socket) -> None:
 
 
 def age_s(ancillary: Iterable[tuple[int, int, bytes]]) -> float:
-    """For how long a datagram has been there, by what came with it; 0 if nothing was said."""
+    """For how long a datagram has been there, by its ancillary data; 0 without any."""
     wall = time.time_ns()
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:

@@ -19,8 +19,9 @@ from flashcrowd.plan.parts import hosts_of, numbered, workloads
 from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
 PACKETS_PER_CORE = 25_000
-"""Packets per second that a core carries without anybody noticing: 20 us each for both kernels'
-stacks, the emulator and the programs, at half of its time."""
+"""Packets per second that a core carries without a visible effect: 20 us each for both kernels'
+stacks, the emulator and the programs, at half of its time.
+"""
 IDLE_HOST = 100
 """What a host costs whose client waits, in packets per second: 20 libtorrent peers at 20 kB/s took
 5 % of a core (2 of them for packets), on a machine with other work beside."""

@@ -27,7 +27,7 @@ from flashcrowd.plan.parts import numbered, workloads
 from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
 
 LEAST_KERNEL = (6, 7)
-"""TCP_INFO tells of retransmission timeouts from this Linux on."""
+"""TCP_INFO reports retransmission timeouts from this Linux on."""
 _TRIAL_S = 20
 _DESCRIPTORS_A_HOST = 4
 _DESCRIPTORS_A_DOWNLOAD = 3

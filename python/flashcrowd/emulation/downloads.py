@@ -26,7 +26,7 @@ from flashcrowd.plan.place import study_place
 from flashcrowd.plan.types import Change, DownloadWorkload, Plan
 
 READY_S = 60.0
-"""A program that is not ready after so long never will be, in seconds."""
+"""A program that is not ready after this time never will be, in seconds."""
 _LOOK_S = 0.02
 _FILE = "image"
 _PIECE = 1 << 20

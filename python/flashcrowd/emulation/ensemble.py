@@ -64,7 +64,7 @@ LEAD_S = 0.5
 END_S = 0.25
 """Seconds before its end at which all nodes learn of it."""
 CLOSE_S = 180.0
-"""So long a node may take from there until its tables have come."""
+"""Seconds that a node may take from there until its tables have come."""
 _CONNECT_S = 10.0
 _CARD_S = 60.0
 _BEAT_S = 1.0
@@ -74,7 +74,7 @@ _LOST = "the connection ended: its member was ended, or the network between is g
 
 
 def divided(plan: Plan, nodes: int) -> tuple[str, float]:
-    """Which node plays what of a plan, and the least delay of packets that go between nodes.
+    """The node of each part of a plan, and the least delay of packets between nodes.
 
     Raises:
         EngineError: it cannot be divided; the message says why.

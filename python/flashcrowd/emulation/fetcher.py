@@ -1,4 +1,4 @@
-"""`flashcrowd fetch` on a host of a lab: it waits for the begin of its download, and tells of it.
+"""`flashcrowd fetch` on a host of a lab: it waits for the begin of its download, and reports it.
 
     python -m flashcrowd.emulation.fetcher ORDER
 

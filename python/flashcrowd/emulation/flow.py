@@ -136,7 +136,7 @@ class Flow(ABC):
 
     @abstractmethod
     def sample(self, table: Timetable, *, fresh: bool = False) -> None:
-        """Ask how it stands.
+        """Ask for its state.
 
         Args:
             table: the clock of the run.
@@ -157,7 +157,7 @@ class Flow(ABC):
         self.job.rules.start(at_s, self.job.place)
 
     def _note_received(self, count: int) -> None:
-        """So much has arrived in all."""
+        """`count` bytes have arrived in all."""
         self.received = count
         self.job.rules.receive(self.job.place, count)
 

@@ -14,7 +14,7 @@ from flashcrowd.plan.types import Plan
 Part = Mapping[str, list[Row]]
 
 ARRIVALS = "arrivals"
-"""What a node tells beside tables: which peers came to it, and when, with its numbers of them."""
+"""A node's report beside tables: which peers came to it, and when, with its numbers of them."""
 LABS = "labs"
 """What a lab tells beside tables: how hosts were attached, and whether the emulator had real-time
 priority at the end."""
@@ -135,7 +135,7 @@ def _samples(
 
 
 def _pieces(parts: Sequence[Part], every_s: float) -> list[Row]:
-    # A node tells of a population from its first peer on. Of its samples that are late by a whole
+    # A node reports a population from its first peer on. Of its samples that are late by a whole
     # interval the last counts.
     ticks: dict[tuple[Any, ...], dict[int, Row]] = {}
     for node, part in enumerate(parts):

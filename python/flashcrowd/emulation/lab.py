@@ -42,9 +42,9 @@ from flashcrowd.plan.types import Plan
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""
 MEET_S = 300.0
-"""So long other nodes have to prepare their clients."""
+"""Seconds that other nodes have to prepare their clients."""
 TUNE_S = 0.5
-"""Clocks are compared for so long before a run begins on several nodes."""
+"""Seconds that clocks are compared before a run begins on several nodes."""
 
 
 def main() -> int:
@@ -148,7 +148,7 @@ def run(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None)
 def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Rows:
     """What the self-test finds on a plan's network, as the table `probes`.
 
-    Rows of `late` say what of its own punctuality it missed, and how long it stalled.
+    Rows of `late` say where it was not punctual, and how long it stalled.
 
     Raises:
         OSError: what the kernel refused.
@@ -254,7 +254,7 @@ def punctuality(report: Report) -> list[Row]:
 
 
 def late(plan: Plan, report: Report, tables: Rows) -> list[str]:
-    """What of its punctuality a run missed, in words."""
+    """Where a run was not punctual, in words."""
     return violations(report, least_rtt_s(plan, tables), self_test.packet_s(plan))
 
 

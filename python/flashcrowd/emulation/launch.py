@@ -30,7 +30,7 @@ class LabHandle:
     """Watches and cancels one run from another thread.
 
     Attributes:
-        progress: how far the run is, 0 to 1, as far as anybody can tell.
+        progress: how far the run is, 0 to 1, as far as known.
     """
 
     def __init__(self) -> None:

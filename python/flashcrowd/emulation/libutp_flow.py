@@ -55,7 +55,7 @@ class Told(TypedDict):
 
 
 class LibutpFlow(Flow):
-    """One process on each host; they tell of themselves twenty times a second."""
+    """One process on each host; they report twenty times a second."""
 
     def __init__(self, job: FlowJob) -> None:
         super().__init__(job)

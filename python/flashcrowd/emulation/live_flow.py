@@ -70,5 +70,5 @@ class LiveFlow(Flow):
 
 
 def _seconds(millis: float) -> float | None:
-    """0 stands for no sample yet."""
+    """0 means no sample yet."""
     return millis / 1e3 if millis else None

@@ -121,7 +121,7 @@ def _serve(connection: socket.socket, secret: str) -> None:
             )
             status = lab.wait()
             if status:
-                # Whatever it said itself comes first; half a line may stand there.
+                # Its own words come first; they may end in half a line.
                 words = f"the process of the run {how_it_ended(status)}"
                 connection.sendall(b"\n" + encoded(Failed(words)))
 

@@ -12,13 +12,13 @@ from flashcrowd.base.messages import Asker, M, Message
 from flashcrowd.emulation.messages import Begin, End, Missing, Nodes, ShareOrder, Standing
 
 SILENCE_S = 10.0
-"""Who says nothing for so long is lost."""
+"""A node that is silent for this long is lost."""
 _TELL_S = 0.1
 
 
 @dataclass(frozen=True)
 class NodeAssignment:
-    """What of a run a lab plays.
+    """A lab's part of a run.
 
     Attributes:
         node: its number.
@@ -53,7 +53,7 @@ class NodeAssignment:
 
 
 class Conductor(Asker[Nodes | Begin | Missing | End]):
-    """Who sees all nodes.
+    """The process that sees all nodes.
 
     Attributes:
         end: when the run ends, once that is known.

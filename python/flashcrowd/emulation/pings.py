@@ -17,7 +17,7 @@ from flashcrowd.plan.types import PingWorkload
 _HEADERS = 28
 """IP and ICMP, without options."""
 LEAST_BYTES = _HEADERS + 8
-"""The number of a request stands behind its headers."""
+"""The number of a request is behind its headers."""
 _SOL_RAW, _ICMP_FILTER = 255, 1
 _REPLY, _REQUEST = 0, 8
 _SO_RCVBUFFORCE = 33

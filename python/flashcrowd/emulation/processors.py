@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 WINDOW_S = 1.0
-"""What was free is said of so long, in seconds: the start of a run is over within it."""
+"""Seconds over which the free share is taken: the start of a run is over within it."""
 
 _STAT = Path("/proc/stat")
 

@@ -1,8 +1,8 @@
 """Whether content servers and their clients keep up with the network, or lack a processor.
 
-Who gets no processor is slower than any network makes him, and no packet is late for it. Clients
-are on one thread: where it is late for what is due, it is as late for what has come. What threads
-of a server want of a processor, had or waited for, is known of the kernel (`schedstat`).
+A program without a processor is slower than any network would make it, and no packet is late for
+it. Clients are on one thread: where it is late for what is due, it is as late for what has come.
+The kernel knows how long threads of a server ran, or waited for a processor (`schedstat`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.verdict import BAD_SECONDS, BUSY
 
 EVERY_S = 1.0
-"""Both are looked at so often."""
+"""The period at which both are looked at."""
 TICK_S = 0.01
-"""Something is due on the clients' thread so often."""
+"""The period of a timer on the clients' thread."""
 LATE_S = 0.01
 """Clients that are later than this are late; lines have queues of as much and more."""
 MOST_LATE = 0.25
@@ -57,7 +57,7 @@ class Promptness:
 
     def _tick(self, table: Timetable, due_s: float) -> None:
         now_s = table.now()
-        # Nothing was due before: what was late last time came to an end before that.
+        # Nothing was due before: the last lateness ended before that.
         if now_s - due_s > LATE_S:
             self._late_s += now_s - due_s
         if now_s - self._then_s >= EVERY_S:

@@ -28,7 +28,7 @@ _MEASURES = ("connections",)
 
 
 def impossible(plan: Plan) -> Iterator[str]:
-    """What of a plan no machine can emulate with this version, with what would make it possible."""
+    """The parts of a plan that no machine can emulate with this version, with a remedy."""
     hosts = plan["network"]["hosts"]
     if len(hosts) > MOST_HOSTS:
         yield (
@@ -78,7 +78,7 @@ def impossible(plan: Plan) -> Iterator[str]:
 
 
 def undivided(plan: Plan) -> Iterator[str]:
-    """What of a plan several nodes cannot play together, with what would make it possible."""
+    """The parts of a plan that several nodes cannot play together, with a remedy."""
     for workload in workloads(plan, OriginWorkload):
         yield (
             f"{study_place('workloads', workload)}: a content server and its clients are on one "

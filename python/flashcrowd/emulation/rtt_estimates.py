@@ -1,4 +1,4 @@
-"""TCP's round-trip time estimates in the populations of a swarm, asked of the hosts' kernels.
+"""TCP's round-trip time estimates in the populations of a swarm, from the hosts' kernels.
 
 A program does not say when it sends. A connection is looked at once a second, and its estimate
 counts as often as it sent segments with payload since the last look.

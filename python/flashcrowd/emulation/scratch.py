@@ -60,7 +60,7 @@ def _made() -> tuple[Path, int]:
 def _sweep() -> None:
     """Remove the folders whose makers are gone.
 
-    Anybody may make a folder of such a name where temporary files are. Only one that this user
+    Any user may make a folder of such a name where temporary files are. Only one that this user
     made, and that no other could write into, is touched.
     """
     above = folder_files.directory(tempfile.gettempdir())

@@ -50,7 +50,7 @@ _LONGEST_FLOOD_NS = 3_000_000_000
 _MOST_FLOOD_PER_S = 10_000
 _SETTLE_NS = 500_000_000
 DELAY_S, DELAY_SHARE = 0.001, 0.02
-"""Delays may differ by so much, or by this share of what the model says."""
+"""Delays may differ by this much, or by this share of the model's delay."""
 ANSWERS, ANSWERS_SHARE = 3, 0.05
 """So may the number of answers."""
 RATE_SHARE = 0.05
@@ -124,7 +124,7 @@ def _flood(rate_bps: int, queue: Settings) -> tuple[int, int]:
 
 
 def _beyond(plan: Plan, spec: PingWorkload, ends: Mapping[str, str]) -> Iterator[Row]:
-    """What of a path its flood is too slow, or too short, to measure."""
+    """The quantities of a path that its flood is too slow, or too short, to measure."""
     narrowest = _bottleneck(plan, spec["from"], spec["to"])
     if narrowest is None:
         return

@@ -66,7 +66,7 @@ def controller(stack: Settings) -> str | None:
 
 
 def differences(stack: Settings) -> list[str]:
-    """What of a stack this kernel cannot be set to, a few words each."""
+    """The settings of a stack that this kernel cannot have, a few words each."""
     found = []
     algorithm = controller(stack)
     if algorithm is None:
@@ -136,7 +136,7 @@ def settings(plan: Plan, addresses: list[str]) -> str:
 
 
 def of_host(stack: Settings, pings: bool = False) -> dict[str, object]:
-    """What of a stack a kernel has for a host as a whole.
+    """The settings of a stack that a kernel has for a host as a whole.
 
     Args:
         stack: the stack.

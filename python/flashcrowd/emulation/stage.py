@@ -27,7 +27,7 @@ from flashcrowd.plan.types import Change, Plan
 _TURN_S = 0.05
 _EMULATOR = "the emulator ended by itself"
 
-# In the order of the simulation, which is that of what is said of them.
+# In the order of the simulation, which is that of their messages.
 APPS: tuple[type[App], ...] = (Swarms, Transfers, Pings, Webs, Calls, Origins, Downloads)
 """The kinds of workloads that programs play."""
 A = TypeVar("A", bound=App)

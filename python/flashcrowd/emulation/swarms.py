@@ -33,7 +33,7 @@ class Swarms(App):
 
     @classmethod
     def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
-        """What of a swarm no client can play."""
+        """The parts of a swarm that no client can play."""
         swarm = workload(plan, index, SwarmWorkload)
         where = study_place("workloads", swarm)
         if swarm.get("web_seeds"):
@@ -187,7 +187,7 @@ class Swarms(App):
         return self._rules.unfinished()
 
     def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
-        """A line for each swarm of which no block reached anybody."""
+        """A line for each swarm of which no block reached any leecher."""
         # What one node of several knows of a swarm is not the swarm.
         return self._rules.undelivered(now_s, outcome) if self._context.own is None else ()
 

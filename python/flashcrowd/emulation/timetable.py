@@ -46,7 +46,7 @@ class Timetable:
         self.at(0.0, lambda: again(0))
 
     def watch(self, connection: socket.socket, events: int, call: Ready) -> None:
-        """Call something whenever a socket is ready for these events, in place of what was said."""
+        """Call something whenever a socket is ready for these events, instead of before."""
         if connection.fileno() in self._selector.get_map():
             self._selector.modify(connection, events, call)
         else:

@@ -21,8 +21,8 @@ NOTHING_BETWEEN: Conditions = {
 def with_tracker_host(plan: Plan) -> Plan:
     """The plan with one more host, behind all others, if a swarm's tracker has none.
 
-    In the simulation such a tracker answers at once, or after its answer's delay. Here nothing but
-    the access line of who asks lies between: a program talks to its tracker over its line.
+    In the simulation such a tracker answers at once, or after its answer's delay. Here only the
+    access line of the asking host is between: a program talks to its tracker over its line.
     """
     homeless = [it for it in workloads(plan, SwarmWorkload) if it["tracker"]["host"] is None]
     if not homeless:

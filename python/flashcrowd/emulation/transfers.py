@@ -15,7 +15,7 @@ from flashcrowd.plan.types import Change, Plan, TransferWorkload
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
-"""Each flow's sender is asked so often, and seldomer if there are many."""
+"""The period at which each flow's sender is asked, longer if there are many."""
 
 
 class Transfers(App):

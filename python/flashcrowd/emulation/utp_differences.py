@@ -34,7 +34,7 @@ def differences(
 
 
 def untold(plan: Plan, program: str, names: Sequence[str]) -> Iterator[Unmet]:
-    """The series of flows that a plan asks for and a program does not tell of."""
+    """The series of flows that a plan asks for and a program does not report."""
     for series in plan["measures"]["series"]:
         if series["what"] in names:
             yield Unmet(

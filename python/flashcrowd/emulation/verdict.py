@@ -13,7 +13,7 @@ PACKET_SHARE = 0.1
 BAD_SECONDS = 0.05
 """The share of the seconds that may miss a limit."""
 BUSY = 0.9
-"""Most of a processor that the emulator may have: beyond, a queue stands before it."""
+"""Most of a processor that the emulator may have: beyond, a queue builds before it."""
 OVERSLEEP_S = 0.01
 """99 of 100 sleeps of a thread at the programs' priority end so soon after they should."""
 

@@ -1,7 +1,7 @@
 """Users of the web: pages over fresh connections of this kernel's TCP, one after another.
 
 The server answers a request with as many bytes as the user has drawn for that connection; it closes
-after the last one. What a page is asked for stands in the first bytes of its request.
+after the last one. The first bytes of the request have that number.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class RunHandle(Protocol):
 
     @property
     def progress(self) -> float:
-        """How far the run is, 0 to 1, as far as anybody can tell."""
+        """How far the run is, 0 to 1, as far as known."""
         ...
 
 
@@ -123,7 +123,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Timed(Engine, Protocol):
-    """An engine whose runs take as long as the machine needs, so that one tells of others."""
+    """An engine whose runs take as long as the machine needs, so that one predicts others."""
 
     def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
         """Seconds of one core that a run takes here; `None` if they are more than `most_s`."""

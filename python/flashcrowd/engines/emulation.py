@@ -41,7 +41,7 @@ _Found = tuple[list[Row], list[str]]
 RETEST_S = 60.0
 """A network that was measured this long ago is measured again after the last run."""
 SELF_TESTS = 3
-"""A network is measured so often at most, if what is found is not the plan's on a late machine."""
+"""Measurements of a network, at most, if probes do not find the plan's on a late machine."""
 RETESTS = 8
 """Self-tests that run side by side."""
 _HOST_BYTES = 2_000_000

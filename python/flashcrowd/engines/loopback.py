@@ -117,7 +117,7 @@ class Loopback:
 
 
 def impossible(plan: Plan) -> Iterator[str]:
-    """What of a plan cannot be played on a loopback, with what would make it possible."""
+    """The parts of a plan that a loopback cannot play, with a remedy."""
     if sys.platform != "linux":
         yield "the content server needs Linux"
         return

@@ -41,7 +41,7 @@ class Local(Unusable):
 
 
 class Broken(Exception):
-    """One exchange with the server came to nothing, or only to a part; another may do better."""
+    """One exchange with the server failed, or brought only a part; another may do better."""
 
     def __init__(self, why: str, wait_s: float | None = None) -> None:
         super().__init__(why)

@@ -73,7 +73,7 @@ class Validator:
 
     Attributes:
         etag: the strong entity tag with its quotes; empty if there is none.
-        date: Last-Modified as it was said; empty if there is none.
+        date: Last-Modified as sent; empty if there is none.
         strong: whether parts under the same validator belong together.
     """
 

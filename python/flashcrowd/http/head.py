@@ -1,7 +1,7 @@
 """The head of an answer (RFC 9112, 4 and 5): each line is read, or the answer is refused.
 
-Nothing of a head is left out. What a server means by a line that is no field is not known, and a
-length or a version may stand in it.
+Nothing of a head is left out. A line that is no field has no known meaning, and may contain a
+length or a version.
 """
 
 from __future__ import annotations

@@ -47,5 +47,5 @@ def in_study(said: str, plan_json: str) -> str:
 def _read(plan_json: str) -> Any:
     try:
         return json.loads(plan_json)
-    except ValueError:  # which is what is said of it
+    except ValueError:  # the message says so
         return None

@@ -19,7 +19,7 @@ class Plan:
     """Hosts, links, paths and processes in SI numbers, every default resolved.
 
     Attributes:
-        data: the plan as its JSON has it; parts of it may stand in other plans, too.
+        data: the plan as its JSON has it; other plans may share parts of it.
         kept: what knows these parts.
     """
 

@@ -1,4 +1,4 @@
-"""Traces in a plan: each stands in it once, and links have its index."""
+"""Traces in a plan: each is in it once, and links have its index."""
 
 from __future__ import annotations
 

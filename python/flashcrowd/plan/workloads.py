@@ -103,7 +103,7 @@ def lower_workloads(
 def _connect_web_seeds(
     workloads: Mapping[str, Workload], lowered: Iterable[types.Workload]
 ) -> None:
-    """Swarms name their web seeds by index; of none nothing is said."""
+    """Swarms name their web seeds by index; those without any have no such key."""
     index = {it["name"]: number for number, it in enumerate(lowered) if it["kind"] == "origin"}
     for made in lowered:
         workload = workloads.get(made["name"])
@@ -240,7 +240,7 @@ def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> types.Or
 def _controlled(
     population: Population, swarm: Swarm, workloads: Mapping[str, Workload], hosts: HostNames
 ) -> _Unusual:
-    """A population's upload controller; nothing is said of none."""
+    """A population's upload controller; no key without one."""
     control = population.upload_control
     if control is None:
         return {}

@@ -1,7 +1,7 @@
 """Rows of `connection_events` as events of qlog.
 
 Names and fields are those of draft-ietf-quic-qlog-quic-events for QUIC, since tools know these;
-what TCP and uTP have besides stands in `segment`, and an event that QUIC has not in the category
+what TCP and uTP have besides is in `segment`, and an event that QUIC has not in the category
 `flashcrowd`. Times are milliseconds.
 """
 

@@ -41,12 +41,12 @@ def sentences(
     judged: Sequence[Judged] = (),
     provenance: Mapping[str, object] | None = None,
 ) -> list[str]:
-    """What a study answers, and what of it is missing.
+    """The answer of a study, and what is missing from it.
 
     Args:
         headline: the measures that decide, and with what points are compared.
         points: the points of the study.
-        judged: what came of its expectations, which decide a question with yes or no.
+        judged: the outcome of its expectations, which decide a question with yes or no.
         provenance: that of its results, which knows how long runs take.
     """
     compared = Compared.of(headline)
@@ -66,7 +66,7 @@ def sentences(
 
 
 def _decided(question: str, judged: Sequence[Judged]) -> str:
-    """The verdict of the expectations on a question, to stand before the first sentence."""
+    """The verdict of the expectations on a question, for the begin of the first sentence."""
     first = question.partition(" ")[0].lower()
     if not judged or not question.endswith("?") or first not in _YES_OR_NO:
         return ""
@@ -209,7 +209,7 @@ def _relative(found: Estimate | None, level: float) -> float:
 
 
 _NOTHING = 0.0005
-"""Intervals of a smaller share of the number are no doubt of anybody."""
+"""Intervals of a smaller share of the number are no doubt."""
 
 
 _NEAR = 2.0

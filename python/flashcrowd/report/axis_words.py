@@ -22,7 +22,7 @@ _NOTHING = ("none", "null")
 #: Where levels are that are counted.
 WHERE = " (see the table)"
 
-#: Values that stand at an end of numbers.
+#: Values that are at an end of numbers.
 ENDS = (*_NOTHING, "unlimited")
 
 #: Beginnings of a word that is spoken with a vowel first: names of letters as well.
@@ -59,7 +59,7 @@ def value(axis: Axis, level: int) -> str:
 
 
 def setting(axis: Axis, level: int) -> str:
-    """A level with its setting, to stand behind "with": ``an RTT of 400 ms``."""
+    """A level with its setting, to follow "with": ``an RTT of 400 ms``."""
     text = value(axis, level)
     if axis.cases:
         return text
@@ -86,7 +86,7 @@ def setting(axis: Axis, level: int) -> str:
 
 
 def at(axis: Axis, level: int, *, named: bool = False) -> str:
-    """A level of a trend, to stand behind its number: ``at an RTT of 400 ms``, ``unlimited``."""
+    """A level of a trend, to follow its number: ``at an RTT of 400 ms``, ``unlimited``."""
     text = value(axis, level)
     if text in _NOTHING:
         return f"with no {axis.name}"
@@ -96,7 +96,7 @@ def at(axis: Axis, level: int, *, named: bool = False) -> str:
 
 
 def point(points: Points, of: Point, *, named: bool = False) -> str:
-    """What is swept at a point, to stand behind "with": ``an RTT of 50 ms and no upload limit``.
+    """What is swept at a point, to follow "with": ``an RTT of 50 ms and no upload limit``.
 
     Args:
         points: all points.
@@ -126,7 +126,7 @@ def settings(
     Args:
         axis: the setting.
         levels: those that are named.
-        word: what stands before the last one.
+        word: what is before the last one.
         named: whether the setting has been named.
         others: how many more there are.
     """
@@ -153,7 +153,7 @@ def _unit(text: str) -> str:
 
 
 def each(axis: Axis) -> str:
-    """All levels, to stand behind "with": ``each home upload queue``."""
+    """All levels, to follow "with": ``each home upload queue``."""
     name = " and ".join(axis.name.split(" / "))
     if is_plural(name):
         return f"each number of {name}" if axis.scale else f"each of the {name}"

@@ -33,7 +33,7 @@ _FACTOR = 2.0
 
 
 def every(axis: Axis, levels: Sequence[int]) -> str:
-    """These levels, to stand behind a verb: all of them in short."""
+    """These levels, to follow a verb: all of them in short."""
     if len(levels) == len(axis.levels) > 2:
         return in_each([axis])
     return f"with {_several(axis, levels, _NAMES[0][0], named=False)}"
@@ -44,7 +44,7 @@ def words(clause: Clause, beside: Clause | None = None, inner: int = 2) -> str:
 
     Args:
         clause: what came out.
-        beside: what was said of the measure before, in the same sentence or the one before.
+        beside: the clause before about the measure, in the same sentence or the one before.
         inner: groups that are named between the best and the worst, at most.
     """
     end, bad = "", ""
@@ -108,7 +108,7 @@ _DELAYS = (
 
 
 def _words(clause: Clause, beside: Clause | None, names: int, inner: int, bad: str) -> str:
-    """In words; `bad` stands behind the highest number."""
+    """In words; `bad` is behind the highest number."""
     where = clause.compared.named(clause.settings, again=beside is not None)
     name = "it" if beside else clause.subject
     head = f"{where}, {name}" if where else name

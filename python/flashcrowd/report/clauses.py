@@ -119,7 +119,7 @@ def _form(found: Finding) -> tuple[object, ...]:
 
 
 def clauses(measure: Measure, compared: Compared) -> list[Clause]:
-    """What came of a measure, the largest differences first; settings with one outcome together."""
+    """Clauses of a measure, the largest differences first; settings with one outcome together."""
     least = compared.headline.least(measure)
     better = compared.headline.better(measure)
     found = []

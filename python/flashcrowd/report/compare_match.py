@@ -95,7 +95,7 @@ def merged(sides: Sequence[Side]) -> Merged:
 def _study(sides: Sequence[Side]) -> Mapping[str, object]:
     """The study of the first folder, with the repeats of the one at which was looked most often.
 
-    What it expects is not judged here: it was said of one folder.
+    Its expectations are not judged here: they were of one folder.
     """
     study = {key: value for key, value in sides[0].study.items() if key != "expect"}
     looked = [

@@ -28,7 +28,7 @@ class Pair:
         base: the same point in the first folder.
         here: mean over runs, ``None`` without a complete run.
         there: mean over runs of the first folder.
-        found: their relative difference and what can be said of it.
+        found: their relative difference and its verdict.
     """
 
     point: Point
@@ -143,7 +143,7 @@ class Pairs:
             found = Equivalence("undecided", self.margin, None, None, paired=False)
             return Pair(point, base, measure.at(point), measure.at(base), found)
         values, known = measure.by_seed(point), measure.by_seed(base)
-        # Who stopped when it suited has used up a part of the error at each look.
+        # Optional stopping has used up a part of the error at each look.
         level = self.level / (len(measure.looks.schedule) if measure.looks else 1)
         found = equivalence(values, known, self.margin, level, change)
         return Pair(point, base, measure.at(point), measure.at(base), found)

@@ -1,8 +1,8 @@
 """One side of a comparison: a results folder, of whatever version of the tables.
 
 A folder of another version is read column by column, by name. What it lacks is empty, what this
-version does not know is left out, and what has another unit is not taken for the same: all of that
-is said.
+version does not know is left out, and what has another unit is not taken for the same: a notice
+lists all of that.
 """
 
 from __future__ import annotations

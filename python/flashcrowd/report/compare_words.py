@@ -59,7 +59,7 @@ _VERDICTS: dict[str, Callable[[Pairs, Measure, Sequence[Pair]], str]] = {
     "equivalent": lambda comparison, *_: f"the same within {100 * comparison.margin:.3g} %",
     "undecided": lambda *_: "undecided for lack of runs",
 }
-"""What is said of points with one verdict."""
+"""The words for points with one verdict."""
 
 
 def _where(comparison: Pairs, chosen: Sequence[Pair], count: int) -> str:

@@ -159,7 +159,7 @@ def _of_time(what: str, share: float) -> Fact:
 
 
 def _bytes(rows: pa.Table, roles: np.ndarray) -> Iterator[Fact]:
-    """Who sent it, what was sent for nothing, and how often a transport waited for nothing."""
+    """Senders of the bytes, wasted bytes, and retransmission timeouts."""
     up, down = source.numbers(rows, "uploaded_bytes"), source.numbers(rows, "downloaded_bytes")
     if up.sum() > 0:
         saved = up[roles == "leecher"].sum() / up.sum()

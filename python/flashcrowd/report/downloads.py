@@ -1,4 +1,4 @@
-"""Who downloaded, how long it took, and how many had the file at any time."""
+"""Downloads: by which peers, how long they took, and how many had the file at any time."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _self_test_after(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _together(rows: Iterable[list[str]]) -> list[list[str]]:
-    """What a program decides of a table of the profile by itself stands in one row."""
+    """What a program decides of a table of the profile by itself is in one row."""
     found: list[list[str]] = []
     tables: dict[tuple[str, ...], list[str]] = {}
     for population, program, setting, asked, given in rows:

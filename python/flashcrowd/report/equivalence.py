@@ -23,7 +23,7 @@ from scipy import special
 
 from flashcrowd.report.statistics import Estimate, difference
 
-#: Probability that "equivalent" is said of what differs by the margin.
+#: Probability of a false "equivalent" for a difference equal to the margin.
 LEVEL = 0.05
 
 #: Margin if none is stated: a ratio of means between 0.95 and 1.05.
@@ -34,7 +34,7 @@ Verdict = Literal["equivalent", "different", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """What can be said of the difference of two means.
+    """The verdict on the difference of two means.
 
     Attributes:
         verdict: ``equivalent`` if the two one-sided tests show it; else ``different`` if the

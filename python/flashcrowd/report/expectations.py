@@ -241,7 +241,7 @@ def _says(measure: str, given: Mapping[str, str], base: Baseline | None) -> str:
 
 
 def sentences(judged: Sequence[Judged]) -> Iterator[str]:
-    """What came of each expectation, and where."""
+    """The outcome of each expectation, and where."""
     for says in dict.fromkeys(each.says for each in judged):
         mine = [each for each in judged if each.says == says]
         outcomes = dict.fromkeys(each.outcome for each in mine)

@@ -20,7 +20,7 @@ Kind = Literal["same", "ranked", "trend", "undecided"]
 #: Nothing is called the same of which runs leave room for a difference of so much.
 _HOLLOW = 0.25
 
-#: So few levels have no trend.
+#: With this number of levels or fewer there is no trend.
 _FEW = 2
 
 #: Groups of levels that a sentence names at most; of more, those between become one.

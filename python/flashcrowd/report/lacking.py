@@ -1,4 +1,4 @@
-"""What is said of points whose means leave out what would have taken longest."""
+"""Notices on points whose means leave out what would have taken longest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flashcrowd.report.points import Point, Points, Run
 #: Where more would be named, they are counted.
 _MOST_NAMES = 3
 
-#: What is said of runs that did not deliver everything; others were cut off.
+#: The words for runs that did not deliver everything; others were cut off.
 _HOW = {"undelivered": "undelivered", "stalled": "stalled"}
 
 

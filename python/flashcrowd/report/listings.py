@@ -22,7 +22,7 @@ from flashcrowd.report.sweep_values import shown
 #: Tables with more rows are folded.
 _MOST_ROWS = 25
 
-#: What is said of how observations spread.
+#: Statistics of the spread of observations.
 SPREAD = ("mean", "median", "p5", "p95", "p99")
 
 #: Links and files that are shown at each point.

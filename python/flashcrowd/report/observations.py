@@ -33,7 +33,7 @@ class Observations:
         missing: run of each that should have been observed and was not: who left before they had
             the file, pings without an answer.
         missing_parts: group and population of each of these.
-        shares: of each run the share that is missing, where one value stands for many.
+        shares: of each run the share that is missing, where one value is for many.
     """
 
     metric: Metric

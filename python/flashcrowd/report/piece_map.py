@@ -1,4 +1,4 @@
-"""Who has which pieces over time, packed small enough to stand in a page.
+"""The pieces of each peer over time, packed small enough for a page.
 
 Pieces share columns, as many to each as need be; a column fills up in steps. The steps of all
 peers are one string of bytes in base64: for each peer the number of its steps, and for each step

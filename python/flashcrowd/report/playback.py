@@ -1,4 +1,4 @@
-"""A swarm's playback: who has which pieces over time, with rates and queues, from the tables."""
+"""A swarm's playback: the pieces of each peer over time, with rates and queues, from the tables."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Run:
 
     @property
     def good(self) -> bool:
-        """Whether the run ended as planned, so that its means stand for all its peers."""
+        """Whether the run ended as planned, so that its means cover all its peers."""
         return self.outcome in GOOD_OUTCOMES
 
     @property

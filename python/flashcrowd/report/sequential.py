@@ -1,10 +1,10 @@
 """Intervals that stay valid under optional stopping: repeated looks, until they are narrow.
 
-An interval of 95 % covers the mean in 95 of 100 studies if the number of runs was fixed before.
-Who looks at it after each few runs, and stops at the first that pleases, stops by preference where
-it happens to be too narrow. Repeated confidence intervals (Jennison and Turnbull, "Interim
+An interval of 95 % covers the mean in 95 of 100 studies if the number of runs was fixed before. If
+you look after each few runs, and stop at the first that pleases, you tend to stop when it is narrow
+by chance (optional stopping). Repeated confidence intervals (Jennison and Turnbull, "Interim
 analyses: the repeated confidence interval approach", Journal of the Royal Statistical Society B 51,
-1989, 305-361) cover the mean at all looks together, whatever makes one stop. Here the looks are
+1989, 305-361) cover the mean at all looks together, for any reason to stop. Here the looks are
 fixed beforehand (:class:`flashcrowd.base.looks.Looks`), and each of the K gets an equal part of the
 probability of error: the interval at a look is Student's t at the level 1 - 0.05 / K. By
 Bonferroni's inequality they err together in at most 5 % of studies where the values of runs are

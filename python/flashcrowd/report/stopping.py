@@ -1,4 +1,4 @@
-"""What is said of a study that was repeated until it was sure: where it stopped, and why."""
+"""Notices on a study that was repeated until it was sure: where it stopped, and why."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ METHOD = (
 )
 
 
-#: With more points than this the figures of the headline stand before its tables.
+#: With more points than this the figures of the headline are before its tables.
 _FIGURES_FIRST = 4
 
 

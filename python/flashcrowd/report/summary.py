@@ -24,7 +24,7 @@ from flashcrowd.report.source import Source
 def summary(results: Source) -> RenderableType:
     """What a study says, for a terminal: sentences, and the headline's measures as a table.
 
-    The same measures stand at the head of the report. Changes are against the baseline, in pairs of
+    The same measures are at the head of the report. Changes are against the baseline, in pairs of
     runs that share a seed.
     """
     points = points_of(results)

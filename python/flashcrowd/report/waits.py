@@ -23,7 +23,7 @@ from flashcrowd.report.wording import number
 from flashcrowd.scenario.queue import SEPARATING
 
 BLOATED_S = 0.1
-"""Packets that wait longer than this on average stand in a queue that lasts: CoDel's interval."""
+"""Packets that wait longer than this on average are in a standing queue: CoDel's interval."""
 
 _ACCESS = re.compile(r"(?P<group>.+)-\d+ (?P<way>up|down)")
 

@@ -19,7 +19,7 @@ WHOLE: Extent = (0.0, math.inf)
 
 
 def extents(results: Source, table: str) -> dict[int, Extent]:
-    """What of each run a table is about."""
+    """The time of each run that a table covers."""
     runs = results.tables["runs"]
     numbers = source.integers(runs, "run").tolist()
     if table not in get_args(Windowed):

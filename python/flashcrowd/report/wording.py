@@ -201,7 +201,7 @@ def change_places(estimates: Iterable[Estimate | None]) -> int:
 
 
 def _places_of_change(estimate: Estimate) -> int:
-    """Decimals of a change in per cent: no more than three digits are of use to anybody."""
+    """Decimals of a change in per cent: three significant digits at most."""
     percent = abs(100 * estimate.mean)
     most = 0 if percent >= 100 else 1 if percent >= 10 else 2
     return min(most, _places(estimate.scaled(100)))

@@ -29,7 +29,7 @@ _PER = re.compile(r"1/(?P<unit>\w+)")
 
 
 def read_arrivals(name: str, files: Files, rows: int | None = None) -> dict[str, Any]:
-    """The content of a file of arrivals, as the keys of the table that it stands for.
+    """The content of a file of arrivals, as the keys of the table that it replaces.
 
     Args:
         name: as the study has it.

@@ -61,8 +61,9 @@ class Times(Table):
 
     kind: Literal["times"] = "times"
     file: MaybeFile = None
-    """A CSV file with a line for each host, its path relative to the study. What it holds stands in
-    the resolved study as `at` and `leave`."""
+    """A CSV file with a line for each host, its path relative to the study. Its content is in the
+    resolved study as `at` and `leave`.
+    """
     rows: MaybeCount = None
     """How many rows of data the file has: one that was cut is refused."""
     source: Source = ""
@@ -94,8 +95,9 @@ class Rates(Table):
 
     kind: Literal["rates"] = "rates"
     file: MaybeFile = None
-    """A CSV file of instants and rates, its path relative to the study. What it holds stands in the
-    resolved study as `per_hour`."""
+    """A CSV file of instants and rates, its path relative to the study. Its content is in the
+    resolved study as `per_hour`.
+    """
     rows: MaybeCount = None
     """How many rows of data the file has: one that was cut is refused."""
     source: Source = ""

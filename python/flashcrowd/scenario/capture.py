@@ -26,7 +26,7 @@ LEAST = Size("80 B")
 
 
 class Capture(Table):
-    """Whose interfaces are captured, and when: every packet that leaves or arrives, with its bytes.
+    """The captured interfaces, and the time: every packet that leaves or arrives, with its bytes.
 
     A packet that is lost on its way is seen by its sender alone. `flashcrowd pcap` makes files for
     Wireshark of it.

@@ -203,6 +203,6 @@ def is_negative(text: str) -> bool:
 
 
 def shown(text: str | Sequence[str]) -> str:
-    """What stands in a file, in quotes and cut if long."""
+    """Text of a file, in quotes and cut if long."""
     said = visible(text if isinstance(text, str) else ",".join(text))
     return f'"{said}"' if len(said) <= 40 else f'"{said[:37]}..."'

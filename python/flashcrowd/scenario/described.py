@@ -11,7 +11,7 @@ the schema says what a study file does otherwise:
 - `true`, `false`: words for which these values are another writing.
 
 An enumeration whose variants carry values is a table with a `kind`, which may be left out where the
-other keys tell it. If one variant has a single value, that value may stand for its table. If the
+other keys determine it. If one variant has a single value, that value may replace its table. If the
 others are words, the value is all there is.
 """
 
@@ -135,7 +135,7 @@ def described(
         table: what the engine calls it.
         scope: the globals of the module.
         parent: what it derives from.
-        known: tables that may stand in it and are made elsewhere.
+        known: tables that may be in it and are made elsewhere.
         name: what the class is called, if not as the engine's type.
         fields: what it has besides the engine's fields, as `create_model` takes it.
     """
@@ -148,7 +148,7 @@ def described(
 
 
 def _referenced(schema: Schema) -> str:
-    """The definition that a schema stands for, if it does."""
+    """The definition that a schema refers to, if it does."""
     return schema.get("$ref", "").rpartition("/")[2]
 
 

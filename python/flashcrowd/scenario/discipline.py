@@ -20,7 +20,7 @@ TABLES: dict[str, Any] = {
 
 
 def _by_name(given: object) -> object:
-    """The table that a name stands for."""
+    """The table of a name."""
     return {"kind": given} if isinstance(given, str) and given in DISCIPLINES else given
 
 

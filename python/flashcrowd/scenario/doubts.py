@@ -58,7 +58,8 @@ def doubts(scenario: Scenario) -> Iterator[Problem]:
             place = join(("workloads", name))
             yield from _swarm(workload, place, network)
             yield from _without_hosts(workload, place, network)
-            # Who stops a swarm does not wait for its downloads: "0 B/s" is then a baseline.
+            # A study that stops a swarm does not wait for its downloads: "0 B/s" is then a
+            # baseline.
             if name not in stopped and not any(path.startswith(f"{place}.") for path in changed):
                 yield from _unseeded(workload, place)
 

@@ -214,7 +214,7 @@ class Shorthand(BeforeValidator):
     """A validator that `shorthand` makes.
 
     Attributes:
-        key: the key that a plain value stands for.
+        key: the key that a plain value is of.
     """
 
     key: str = ""

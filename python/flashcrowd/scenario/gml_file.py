@@ -24,7 +24,7 @@ from flashcrowd.scenario.graph import (
 )
 
 DEEPEST = 50
-"""So deep may lists stand in each other. A map needs two levels."""
+"""The depth to which lists may nest. A map needs two levels."""
 
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|\#[^\n]*)

@@ -1,4 +1,4 @@
-"""A graph as a file has it, before anybody reads what its attributes mean."""
+"""A graph as a file has it, before its attributes are interpreted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flashcrowd.base.units import UnitError
 
 MOST_NODES = 2_000
 MOST_EDGES = 20_000
-"""Larger maps are refused: all of a map stands in the resolved study."""
+"""Larger maps are refused: all of a map is in the resolved study."""
 
 MOST_ELEMENTS = 50 * (MOST_NODES + MOST_EDGES)
 """No map of that size has more parts."""

@@ -88,7 +88,7 @@ _READ = {
 
 _SAYS_NOTHING = {
     "node": {
-        # Shadow: which hosts it stands for. The study says which hosts are where.
+        # Shadow: the host that it models. The study says which hosts are where.
         "id", "ip", "ip_address", "citycode", "countrycode", "country_code", "city_code", "geocode",
         "asn", "type",
         # The Topology Zoo: where it was found, and how it is drawn.
@@ -121,7 +121,7 @@ Content = dict[str, dict[str, dict[str, Any]]]
 
 
 def read_map(name: str, files: Files) -> Content:
-    """The content of a file, as the keys of `Topology` that it stands for.
+    """The content of a file, as the keys of `Topology` that it replaces.
 
     Args:
         name: as the study has it.

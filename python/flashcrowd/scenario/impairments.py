@@ -89,7 +89,7 @@ BurstText = Annotated[str, Field(pattern=" in bursts of ", examples=["2 % in bur
 
 
 def _from_text(given: object) -> object:
-    """The table that a text such as "2 % in bursts of 20" stands for."""
+    """The table of a text such as "2 % in bursts of 20"."""
     share, words, length = str(given).partition(" in bursts of ")
     if not words or not isinstance(given, str):
         return given

@@ -36,7 +36,7 @@ def meaning(model: type[BaseModel], place: Place) -> str:
 
 
 def plain_key(model: type[BaseModel], place: Place) -> str:
-    """The key that a plain value at `place` stands for; empty where only a table may be there."""
+    """The key that a plain value at `place` is of; empty where only a table may be there."""
     for table in _tables(model, place[:-1], None):
         for name, info in table.model_fields.items():
             if place[-1] in (name, info.alias):
@@ -98,7 +98,7 @@ def _of_kind(tables: list[Any], given: Any) -> list[Any]:
 
 
 def tag_of(table: type[BaseModel]) -> str | None:
-    """The key by which a file chooses this table among others that may stand at its place."""
+    """The key by which a file chooses this table among others that are allowed at its place."""
     return next((key for key in _TAGS if _is_one_word(table.model_fields.get(key))), None)
 
 

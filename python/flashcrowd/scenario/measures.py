@@ -84,7 +84,7 @@ class Measures(Table):
     """The same for single ones of these tables, in its place."""
 
     def window_of(self, table: Windowed) -> Window:
-        """What of a run a table is about."""
+        """The time of a run that a table covers."""
         return self.windows.get(table, self.window)
 
 

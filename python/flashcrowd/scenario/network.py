@@ -72,7 +72,7 @@ class Group(Table):
     devices: Annotated[Devices | None, Word("none")] = None
     """Delays of the machine that runs the group."""
     at: At = Field(default_factory=list)
-    """The place of the topology where they are, or several, over which they are dealt in turn."""
+    """The place of the topology where they are, or several, to which they are dealt one by one."""
 
 
 class Direction(Table):

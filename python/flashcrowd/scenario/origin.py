@@ -256,7 +256,7 @@ class Origin(Table):
     reads: Annotated[int, Field(ge=1, le=1024)] = 2
     """Reads under way at most; further ones wait in the server."""
     patience: PositiveSpan = Span("60 s")
-    """A client whose socket accepts nothing of a block for so long is given up."""
+    """A client whose socket accepts nothing of a block for this long is given up."""
     unsent: Annotated[Size, within(Size("1 B"), Size("1 GiB"))] = Size("64 KiB")
     """A client is handed its next block when less than so much waits in its socket to be sent
     (TCP_NOTSENT_LOWAT)."""
@@ -265,8 +265,9 @@ class Origin(Table):
     head: Annotated[Size, within(Size("0 B"), Size("1 MiB"))] = Size("300 B")
     """Length of the head of an answer."""
     part: Annotated[Size, within(Size("0 B"), Size("1 MiB"))] = Size("150 B")
-    """What stands before each run of blocks in an answer whose blocks come in any order: a boundary
-    and the head of a part of multipart/byteranges (RFC 9110)."""
+    """Bytes before each run of blocks in an answer whose blocks come in any order: a boundary and
+    the head of a part of multipart/byteranges (RFC 9110).
+    """
     populations: dict[Name, Clients] = Field(default_factory=dict[Name, Clients])
     """Those who download; there may be none where it is a web seed of a swarm."""
 

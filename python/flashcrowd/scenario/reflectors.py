@@ -1,4 +1,4 @@
-"""Who answers the probes of upload controllers."""
+"""Hosts that answer the probes of upload controllers."""
 
 from __future__ import annotations
 

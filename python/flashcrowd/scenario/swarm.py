@@ -220,7 +220,7 @@ class Population(Table):
 
 
 class Tracker(Table):
-    """Who tells the peers of each other: whatever their clients are, it answers as said here."""
+    """The tracker of a swarm: whatever the clients are, it answers by these rules."""
 
     host: Annotated[str | None, Word("none")] = None
     """Its host: an answer takes two round trips. Without one it is there at once."""

@@ -20,7 +20,7 @@ class Change(Table):
     change: str
     """Dotted path of what changes, as in `network.links.bottleneck.rate`."""
     to: Any
-    """The new value, as it would stand at that path."""
+    """The new value, as it would be written at that path."""
 
     @field_validator("to")
     @classmethod

@@ -43,7 +43,8 @@ class Topology(Table):
 
     file: MaybeFile = None
     """A GraphML file (as Shadow's or the Internet Topology Zoo's) or a GML file, its path relative
-    to the study. What it holds stands in the resolved study as places and edges."""
+    to the study. Its content is in the resolved study as places and edges.
+    """
     source: Annotated[str, StringConstraints(max_length=300), one_line] = ""
     """The file from which places and edges were read."""
     routes: Literal["shortest", "direct"] = "shortest"

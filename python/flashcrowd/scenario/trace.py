@@ -16,7 +16,7 @@ MaybeFile = Annotated[str | None, Word("none")]
 
 
 def _read_later(schema: dict[str, Any]) -> None:
-    """What the file says need not stand in a study."""
+    """The content of the file need not be in a study."""
     schema["required"] = [key for key in schema.get("required", []) if key != "capacity"]
 
 

@@ -121,7 +121,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder, if it is there, at once as far as anybody can see; of a link, the link."""
+    """Delete a folder, if it is there, at once for all readers; of a link, the link."""
     with folder_files.parent(path) as folder:
         trash = _free_name()
         with suppress(FileNotFoundError):

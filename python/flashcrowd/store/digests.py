@@ -1,9 +1,9 @@
 """Digests of the files of a results folder: what a disk changed is an error, never a number.
 
-Every file that we write has a SHA-256: of a file of runs it stands in the file's name, so that both
-appear at once; of the tables in `tables/digests.json`; of the study and the plans in the manifest.
-The JSON files that hold digests are sealed: their own stands in them. What binds the files to each
-other is in `store.binding`.
+Every file that we write has a SHA-256. A file of runs has it in its name, so that both appear at
+once; those of the tables are in `tables/digests.json`; those of the study and the plans in the
+manifest. The JSON files that hold digests are sealed: each has its own in it. What binds the files
+to each other is in `store.binding`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def mending(folder: Path) -> str:
 
 
 def _as_written(study: Path, folder: Path) -> bool:
-    """Whether the study's file is there, and what was written as far as anybody can tell."""
+    """Whether the study's file is there, and unchanged as far as its digest shows."""
     try:
         digest = of_file(study, folder)
     except OSError:

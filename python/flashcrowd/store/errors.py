@@ -77,10 +77,10 @@ ODD = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, Runt
 
 
 def understood(tell: Callable[P, T]) -> Callable[P, T]:
-    """For functions that tell of results: what they cannot make sense of is an error of the folder.
+    """For functions that read results: what they cannot make sense of is an error of the folder.
 
-    Each file may be what was written, and they may still say together what no study says, as a host
-    of no population. Who tells of them looks for none of that.
+    Each file may be what was written, and still contradict another, as with a host of no
+    population. Readers do not check for that.
 
     Raises:
         ResultsError: of any error that is not one in words.

@@ -1,6 +1,6 @@
 """Parquet files that may come from elsewhere: looked at before they are read.
 
-A few bytes of Parquet can stand for any number of rows, and for a long text in each of them.
+A few bytes of Parquet can be any number of rows, and a long text in each of them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def brief(study: Study) -> dict[str, Any]:
 
 
 def _table(table: BaseModel, document: dict[str, object]) -> dict[str, object]:
-    """What of a table, as `document` has it, differs from the defaults."""
+    """The keys of a table, as `document` has it, that differ from the defaults."""
     kept: dict[str, object] = {}
     before: dict[str, object] = {}
     for name, info in type(table).model_fields.items():

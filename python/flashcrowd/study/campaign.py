@@ -182,7 +182,7 @@ def _conduct(
 
 @contextmanager
 def _opened(campaign: Campaign, engine: Engine, path: Path, tell: Tell) -> Iterator[Folder]:
-    """The campaign's folder; says what of earlier sessions is lost."""
+    """The campaign's folder; reports what is lost of earlier sessions."""
     with Folder.opened(
         path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
     ) as folder:

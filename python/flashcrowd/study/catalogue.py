@@ -68,7 +68,7 @@ class Kind:
         name: what it is called in the plural.
         where: which key of a study names one.
         entries: name to sentence.
-        settings: name to the settings that it stands for, where it stands for some.
+        settings: name to its settings, where it has some.
         tables: those that the names choose, where they choose tables.
         default: the key whose default is one of them; empty if none is.
     """

@@ -1,4 +1,4 @@
-"""The settings of real clients by their own names, and what stands here for each."""
+"""The settings of real clients by their own names, and the counterpart of each here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Counterpart:
         program: the client.
         name: what it calls the setting.
         key: the key of a study, as `flashcrowd explain` takes it; empty if none is.
-        said: what stands here instead of a key.
+        said: the words that replace a key.
     """
 
     program: str

@@ -25,7 +25,7 @@ from flashcrowd.scenario.keys import tag_of
 from flashcrowd.study.study import Study
 
 NAME = "NAME"
-"""Stands in a path where a person writes a name of their own."""
+"""In a path: a name that the user chooses."""
 
 _SHIPPED = {"stacks": shipped.stacks, "utp": shipped.utps, "profiles": shipped.profiles}
 """Tables that vary one that ships: it has the values that are not given."""
@@ -68,7 +68,7 @@ class Key:
 
     @property
     def is_tag(self) -> bool:
-        """Whether it says which of several kinds of table stands at a place."""
+        """Whether it says which of several kinds of table is at a place."""
         return tag_of(self.table) == self.name
 
     @property
@@ -78,13 +78,13 @@ class Key:
 
     @property
     def of(self) -> str:
-        """Which table has it, where several kinds may stand at the same place; else empty."""
+        """Which table has it, where several kinds are allowed at the same place; else empty."""
         tag = tag_of(self.table)
         return f'a table of {tag} "{self.table.model_fields[tag].default}"' if tag else ""
 
     @property
     def allowed(self) -> list[str]:
-        """What may stand there, in words: any of these."""
+        """What is allowed there, in words: any of these."""
         return list(dict.fromkeys(_described(self.info.annotation, self.info.metadata)))
 
     @property

@@ -280,7 +280,7 @@ def setting_problems(
 ) -> Iterator[Problem]:
     """What is not swept in a `table` (its path) of swept paths, or their ends, and values.
 
-    Where the first axis has `cases`, "case" may stand for it.
+    Where the first axis has `cases`, "case" may replace it.
     """
     swept = {path: values for axis in axes for path, values in axis.items()}
     for key, value in settings.items():

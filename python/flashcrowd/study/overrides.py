@@ -127,7 +127,7 @@ def _hint(path: str, document: dict[str, object]) -> str:
 
 
 def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, object]:
-    """`given` with a value at a path; a shorthand on the way becomes the table it stands for."""
+    """`given` with a value at a path; a shorthand on the way becomes its table."""
     copy = dict(given) if isinstance(given, dict) else {}
     first, *rest = segments
     if not rest:

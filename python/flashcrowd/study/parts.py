@@ -99,7 +99,7 @@ class Parts:
         return made
 
     def _shared(self, place: TablePath, given: Any, rows: Sequence[int], new: list[Key]) -> Any:
-        """What stands at a place, with tables in it that are validated already."""
+        """The value at a place, with tables in it that are validated already."""
         if not isinstance(given, dict) and len(place) > 1:
             return given
         key = (place, tuple([rows[axis] for axis in self._axes_at(place)]))

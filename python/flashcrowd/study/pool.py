@@ -60,7 +60,7 @@ class Watch(Protocol):
     """Receives how far the runs are."""
 
     def __call__(self, finished: int, work: float, workers: int | None = None) -> None:
-        """Called every so often.
+        """Called at regular times.
 
         Args:
             finished: number of finished runs.

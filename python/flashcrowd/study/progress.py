@@ -27,7 +27,7 @@ from flashcrowd.study.pool import Watch
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
 ENOUGH = 0.05
-"""So much of each run at work has to be done before they say how long the rest will take."""
+"""The share of each run at work that is done before they say how long the rest will take."""
 
 
 def say(line: str) -> None:
@@ -115,7 +115,7 @@ class Lines:
 
 
 def _at_work(runs: int) -> str:
-    """What is said where an estimate has run out."""
+    """The words where an estimate has run out."""
     if runs == 1:
         return "the last run is still at work"
     return f"the last {counted(runs, 'run')} are still at work"

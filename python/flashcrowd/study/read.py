@@ -101,7 +101,7 @@ def _syntax(message: str, text: str, source: str) -> Problem:
 
 
 def _near(line: str, column: int) -> str:
-    """A line, or what stands in a long one near a column."""
+    """A line, or the part of a long one near a column."""
     begin = max(0, column - _LONGEST_LINE // 2) if len(line) > _LONGEST_LINE else 0
     part = line[begin : begin + _LONGEST_LINE].strip()
     return ("..." if begin else "") + part + ("..." if begin + _LONGEST_LINE < len(line) else "")

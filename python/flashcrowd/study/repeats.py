@@ -23,7 +23,7 @@ class Until(Table):
     until: Share
     """Half the width of the interval, as a share of the mean, at which a point has enough runs."""
     at_least: Annotated[int, Field(ge=3, le=MOST)] = AT_LEAST
-    """Runs of each point before anybody looks."""
+    """Runs of each point before the first look."""
     at_most: Annotated[int, Field(ge=3, le=MOST)] = AT_MOST
     """Runs after which a point ends, however wide its interval is."""
 
@@ -43,7 +43,7 @@ class Until(Table):
 
 
 def _read(given: Any) -> Any:
-    """The text form as the table that it stands for."""
+    """The text form as its table."""
     if not isinstance(given, str):
         return given
     match = _TEXT.fullmatch(given)

@@ -43,7 +43,7 @@ _LAST, _CALLED, _PATH, _ALLOWED, _MEANING, _NOTES = 6.0, 5.0, 3.0, 3.0, 2.0, 1.0
 _PART, _OTHER = 0.5, 0.7
 """Factors of that for a part of a word, and for another word of the same meaning."""
 _OF_NAMES, _OF_CLIENTS = 0.7, 0.4
-"""Factors of it for a name, and for a setting of a client that no key stands for."""
+"""Factors of it for a name, and for a setting of a client without a key."""
 
 
 @dataclass(frozen=True)

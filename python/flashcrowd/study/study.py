@@ -387,7 +387,7 @@ class Study(Scenario):
         return {key: document[key] for key in (*head, *body, *tail)}
 
     def _base(self) -> dict[str, Any]:
-        """The document into which sweep values go; what must be said stays unsaid."""
+        """The document into which sweep values go; required keys may be missing."""
         document = self.scenario.model_dump(mode="json", by_alias=True)
         if "horizon" not in self.stop.model_fields_set:
             del document["stop"]["horizon"]

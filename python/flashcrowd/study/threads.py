@@ -18,8 +18,9 @@ TICK_S = 0.1
 """How often the display is updated, in seconds of wall-clock time."""
 
 BATCH_S = 1.0
-"""A worker hands its runs over when it has worked on them for so long, in seconds. As much of
-every worker's work is lost when the process is killed."""
+"""A worker hands its runs over when it has worked on them for this long, in seconds. As much of
+every worker's work is lost when the process is killed.
+"""
 
 BATCH_BYTES = 1 << 25
 """… or when their tables are so large."""

@@ -35,7 +35,7 @@ from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.shard import Shard
 
 LEASE_S = 180.0
-"""A node works on for so long after it was last asked, in seconds."""
+"""Seconds that a node works on after the driver's last question."""
 
 LOOK_S = 0.5
 """How often the files and the run are looked at."""
@@ -177,7 +177,7 @@ def _wait_for_others(lease: _Lease) -> State:
 
 
 def _unreached(members: Sequence[str], lease: _Lease) -> str:
-    """Who of these does not wait for runs in time, in words; nothing if all do, or it is over."""
+    """Which of these do not wait for runs in time, in words; nothing if all do, or it is over."""
     end = time.monotonic() + REACH_S
     for member in members:
         while not lease.over:

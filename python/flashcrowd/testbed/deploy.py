@@ -1,4 +1,4 @@
-"""A study on nodes: each does shards of it, as anybody could by hand, and they are merged here."""
+"""A study on nodes: each does shards of it, as a person could by hand, and they are merged here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ POLL_S = 5.0
 """How often nodes are asked how far they are, in seconds."""
 
 LOST_S = 120.0
-"""A node that cannot be reached for so long is lost."""
+"""A node that cannot be reached for this long is lost."""
 
 STOP_S = 60.0
 """How long nodes have to end when they are asked to, in seconds."""

@@ -26,7 +26,7 @@ _DYING_S = 5.0
 
 @dataclass(frozen=True)
 class Said:
-    """What came of a command on a node: its exit status, and what it wrote."""
+    """The result of a command on a node: its exit status, and what it wrote."""
 
     status: int
     out: str = ""

@@ -29,7 +29,7 @@ from flashcrowd.traps.trap import SHARES, Trap, UnknownTrap, laid_over
 FOLDER = "emulation"
 """Where the emulated traps are, below the folder of all; each has both engines."""
 CONTROLLERS = ("unlimited", "autolimit")
-"""Who is held against the limits unless others are named: real time is dear."""
+"""The controllers that are compared by default: real time is expensive."""
 _SIZE = "128 MB"
 """A real client hashes its file, and each has one. More than the fastest trap can upload."""
 

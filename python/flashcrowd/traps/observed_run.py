@@ -98,7 +98,7 @@ def _down(trap: Trap, results: Source) -> Iterator[tuple[int, np.ndarray]]:
     t_s, value = tables.numbers(rows, "t_s"), tables.numbers(rows, "value")
     for run, mine in tables.by_run(tables.integers(rows, "run"), chosen):
         total = np.zeros(int(trap.to_s))
-        # A sample tells of the second before; one of a real clock comes a little late.
+        # A sample is of the second before; one of a real clock comes a little late.
         second = np.rint(t_s[mine]).astype(int) - 1
         inside = (second >= 0) & (second < len(total))
         np.add.at(total, second[inside], value[mine][inside])

@@ -1,4 +1,4 @@
-"""What the ends of a measurement tell of its streams: the structs of `crates/live`, as JSON."""
+"""What the ends of a measurement report on its streams: the structs of `crates/live`, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transfer as the end that called sees it: its intervals, and what it came to."""
+"""A transfer as the end that called sees it: its intervals, and its result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Sending:
         self._last()
 
     def document(self) -> dict[str, object]:
-        """As it stands in JSON."""
+        """Its form in JSON."""
         return {
             "transport": self.transport,
             "error": self.error,

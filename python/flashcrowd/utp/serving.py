@@ -1,4 +1,4 @@
-"""What a server sees: who comes, what moves, who has finished or was turned away."""
+"""What a server sees: arrivals, bytes that move, finished streams and refused clients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Serving:
         self.moved = 0
 
     def tick(self) -> None:
-        """Tells who came, what moved if an interval is over, and who has finished."""
+        """Prints arrivals, what moved if an interval is over, and finished streams."""
         active: dict[int, Report] = {it["id"]: it for it in json.loads(self.server.active())}
         finished: list[Report] = json.loads(self.server.take_finished())
         self.moved = sum(one["bytes"] for one in active.values())

@@ -1,4 +1,4 @@
-"""What a transfer came to: totals by direction, without the time that was to be omitted."""
+"""The result of a transfer: totals by direction, without the time that was to be omitted."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ MOST_SECONDS = 1e8
 """Three years: more is a slip."""
 
 DEFAULT_SECONDS = 10.0
-"""How long is sent if nothing is said."""
+"""The duration by default."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class TransferRequest:
         }
 
     def document(self) -> dict[str, object]:
-        """As it stands in JSON."""
+        """Its form in JSON."""
         return {
             "bytes": self.bytes,
             "seconds": self.seconds,

@@ -1,4 +1,4 @@
-//! Remotes that keep to nothing: each is closed, and the client goes on.
+//! Remotes that violate the protocol: each is closed, and the client goes on.
 
 use crate::util::{Running, Shared, Tracker, run, settings, violations};
 use flashcrowd_base::Span;

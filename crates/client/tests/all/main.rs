@@ -1,4 +1,5 @@
-//! Clients over the loopback interface: among themselves, and against remotes that keep to nothing.
+//! Clients over the loopback interface: among themselves, and against remotes that violate the
+//! protocol.
 
 #![allow(clippy::unwrap_used, reason = "what cannot go on fails the test")]
 

@@ -72,7 +72,7 @@ impl Carrier {
     pub(crate) fn new(company: Company, node: u32) -> io::Result<Carrier> {
         let socket = UdpSocket::from(company.socket);
         socket.set_nonblocking(true)?;
-        // The kernel takes what it allows, and says no to nothing.
+        // The kernel cuts the size to what it allows, and reports no error.
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, BACKLOG_BYTES)?;
         let parcels = company.nodes.iter().map(|_| Parcel::new(company.run, node));
         Ok(Carrier {
@@ -89,7 +89,7 @@ impl Carrier {
         })
     }
 
-    /// Asks the first node for the time again and again, and answers who asks this one.
+    /// Asks the first node for the time again and again, and answers the questions of others.
     pub(crate) fn tune(&mut self, over: Span) -> io::Result<Option<Estimate>> {
         let end = monotonic_ns() + over.nanos();
         let mut next = 0;

@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 
 /// Packets that are read from one interface before the others have their turn.
 const READS: usize = 32;
-/// Interfaces that one call tells of.
+/// Interfaces that one call reports.
 const READY: usize = 64;
 /// What an epoll calls the end, and the socket to other nodes; interfaces have numbers from 0 on.
 const STOPPING: u64 = u64::MAX;

@@ -63,7 +63,7 @@ impl Namespace {
     }
 }
 
-/// Moves the calling thread into the network namespace that an open file stands for.
+/// Moves the calling thread into the network namespace of an open file.
 ///
 /// # Errors
 /// It is not one, or the right is missing.

@@ -16,7 +16,7 @@ const LENGTH: usize = 4;
 const SNAPPED: usize = 8;
 const NETWORK: usize = 14;
 const INTERFACE: usize = 32 + 4;
-/// What stands before the packet at most: header, address, and alignment.
+/// Bytes before the packet at most: header, address, and alignment.
 const HEADROOM: usize = 96;
 const ETH_P_IP: u16 = 0x0800;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;

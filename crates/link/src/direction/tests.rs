@@ -202,7 +202,7 @@ fn a_packet_keeps_its_jitter_when_the_delay_changes() {
     assert_eq!(moved.len(), 1);
     assert_eq!(moved[0].arrived, first);
     assert_eq!(moved[0].arrives + six, first);
-    // From now on without jitter: it is in the way of no one who comes later than it does.
+    // From now on without jitter: it delays no packet that comes later than it does.
     let plain = Conditions { jitter: None, ..new.clone() };
     assert_eq!(link.change(at(12), &new, &plain), []);
     let Outcome::Arrives(second) = offer(&mut link, &plain, at(12), 40, 2) else { panic!() };

@@ -209,7 +209,7 @@ mod tests {
     use crate::discipline::testing::{Bottleneck, at};
     use crate::{Ecn, Queue};
 
-    /// 1 ms a packet, and for each that leaves another comes: the queue stands at 50 ms.
+    /// 1 ms a packet, and for each that leaves another comes: the queue stays at 50 ms.
     fn standing(codel: CoDel, ecn: Ecn) -> Bottleneck {
         let mut line = Bottleneck::with(Queue::CoDel(Box::new(codel)));
         line.ecn = ecn;

@@ -23,7 +23,7 @@ fn capacity_is_the_area_under_the_rates() {
     assert!((held.bits(ms(0), ms(1_010)) - 1e3).abs() < 1e-9);
 }
 
-/// What stands at the end of a round belongs to it, and so does each of several at one instant.
+/// An instant at the end of a round belongs to it, and so does each of several at one instant.
 #[test]
 fn opportunities_are_counted_with_their_instant() {
     let trace = Trace::opportunities(&[0, 5, 5, 20], 1500).unwrap();

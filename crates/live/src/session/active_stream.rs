@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Who ended a stream before its amount was reached.
+/// The end that ended a stream before its amount was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopper {
@@ -57,7 +57,7 @@ pub struct StreamReport {
     pub connection: Snapshot,
 }
 
-/// What came of a stream.
+/// The result of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     pub(super) digest: String,

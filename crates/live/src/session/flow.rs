@@ -90,7 +90,7 @@ impl FlowHandle {
         self.0.stopped.send_replace(true);
     }
 
-    /// How it stands.
+    /// Its state.
     pub fn report(&self) -> FlowReport {
         let connection = lock(&self.0.stream).as_ref().map(|it| Snapshot::from(it.stats()));
         let ended = lock(&self.0.ended).clone();
@@ -129,7 +129,7 @@ impl FlowHandle {
 }
 
 /// Carries `bytes` of content (or as much as goes until it is stopped) from `from`, which calls `to`, to
-/// `receiver`, which listens there. What comes of it stands in the handle's report.
+/// `receiver`, which listens there. The result is in the handle's report.
 ///
 /// # Panics
 /// Outside of a tokio runtime with I/O and time.
@@ -273,7 +273,8 @@ async fn receive(
     stream.shutdown().await
 }
 
-/// What a limited application has produced after so long: a chunk at the start of each interval.
+/// What a limited application has produced `after` its start: a chunk at the start of each
+/// interval.
 fn produced(rate: u64, after: Duration) -> u64 {
     let chunk = u128::from(PRODUCED_BYTES);
     let chunks = after.as_nanos() * u128::from(rate) / (chunk * 8_000_000_000);

@@ -1,5 +1,5 @@
-//! A measurement between two machines, as `flashcrowd utp send` and `flashcrowd utp serve` make it:
-//! one end sends bytes that anybody can compute, the other says what it got. The same over uTP and over
+//! A measurement between two machines, as `flashcrowd utp send` and `flashcrowd utp serve` make it: one
+//! end sends bytes that either end can compute, the other says what it got. The same over uTP and over
 //! the kernel's TCP, one connection a stream.
 //!
 //! # On a stream

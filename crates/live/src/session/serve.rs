@@ -91,7 +91,7 @@ impl Watch {
         std::mem::take(&mut lock(&self.0.finished))
     }
 
-    /// Who was turned away since this was last asked.
+    /// Clients refused since the last call.
     pub fn take_refusals(&self) -> Option<Refusals> {
         let refusals = std::mem::take(&mut *lock(&self.0.refusals));
         (refusals.count > 0).then_some(refusals)

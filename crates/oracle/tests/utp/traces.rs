@@ -27,7 +27,7 @@ impl Case {
         Case { applications: [caller, answerer], lost, late, receive_buffer: 1 << 20 }
     }
 
-    /// libutp's clock must not stand at 0, and its timers are examined at whole half seconds.
+    /// libutp's clock must not be at 0, and its timers are examined at whole half seconds.
     const CLOCKS: [Clock; 2] = [Clock { offset: Span::from_secs(1000), drift_ppm: 0 }; 2];
 
     fn run<A: Host, B: Host>(&self, hosts: (A, B)) -> String {

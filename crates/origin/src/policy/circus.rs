@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*, which
-/// trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. Who has most of the file
-/// and finds nothing more in the region becomes *independent*, and gets the rest wherever it is.
+/// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*,
+/// which trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. A client that has
+/// most of the file and finds nothing more in the region becomes *independent*, and gets the rest wherever it is.
 ///
 /// The pseudocode of the paper (its figure 5) could not be read. Each reading of it that could be another one is a field
 /// here; the defaults reproduce the published figures.
@@ -146,7 +146,7 @@ impl Circus {
 struct Member {
     /// The client cursor: the block that was chosen last.
     cursor: u32,
-    /// Blocks that it has been sent or that stand in its queue.
+    /// Blocks that it has been sent or that are in its queue.
     chosen: u32,
     independent: bool,
     /// Whether it is on its way from the beginning of the file to the region.
@@ -335,12 +335,12 @@ impl Policy for CircusPolicy {
         }
         let (file, layout) = (world.file_of(client), world.layout(client));
         let absent = |extent: &u32| world.slot_of(file, *extent).is_none();
-        // What stands in the queue and is not in memory.
+        // What is in the queue and not in memory.
         let queue = &self.members[client as usize].queue;
         if let Some(extent) = queue.iter().map(|block| layout.extent_of(*block)).find(absent) {
             return Some(extent);
         }
-        // Who is at the end of the region reads on.
+        // A client at the end of the region reads on.
         let region = self.regions.of(world, file);
         let cursor = self.members[client as usize].cursor;
         let near = layout.blocks_per_extent();

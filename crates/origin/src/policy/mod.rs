@@ -1,4 +1,4 @@
-//! Policies: who gets which block, what is asked of the disk, what is kept.
+//! Policies: which client gets which block, what is read from the disk, what is kept.
 
 mod attach;
 mod circus;
@@ -42,8 +42,9 @@ pub trait Policy: Debug + Send {
     fn expect(&self, _client: u32) {}
     /// What a client does whose socket has room for a block. Asked again after an extent has come.
     fn choose(&mut self, world: &mut World, client: u32) -> Choice;
-    /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is being handed:
-    /// it is handed both at once then. Looking must not change what comes next; who says no serves block by block.
+    /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is
+    /// being handed: it is handed both at once then. Looking must not change what comes next; a policy that says no
+    /// serves block by block.
     fn is_next(&self, _world: &World, _client: u32, _block: u32) -> bool {
         false
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Uses of an extent that are counted at most.
 const MAX_USES: u8 = 3;
 
-/// S3-FIFO ("FIFO queues are all you need for cache eviction", Yang et al., SOSP 2023): newcomers stand in a small
-/// queue of a tenth of the memory; who was used again moves to the main queue, where each use is one more turn. Who
-/// comes back soon after it went from the small queue goes to the main queue at once.
+/// S3-FIFO ("FIFO queues are all you need for cache eviction", Yang et al., SOSP 2023): new extents are in a small
+/// queue of a tenth of the memory; one that was used again moves to the main queue, where each use is one more
+/// round. One that comes back soon after it went from the small queue goes to the main queue at once.
 #[derive(Debug, Default)]
 pub(crate) struct S3Fifo {
     links: Links,

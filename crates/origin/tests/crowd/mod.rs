@@ -9,7 +9,7 @@ use flashcrowd_origin::{ClientId, FileId, Origin, Output, ReadId, Request, Setti
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Who comes, for what.
+/// The clients that come, and what they want.
 #[derive(Clone)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,

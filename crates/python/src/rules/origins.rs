@@ -114,7 +114,8 @@ impl OriginRules {
     }
 }
 
-/// What of a server's snapshot, see `Snapshot` of the crate flashcrowd-server, is in the table `origins`.
+/// The parts of a server's snapshot that are in the table `origins`: see `Snapshot` of the crate
+/// flashcrowd-server.
 #[derive(Deserialize)]
 struct Snapshot {
     served_bytes: u64,

@@ -1,4 +1,4 @@
-//! Swarms: who is in them, how far they are, and when they are over.
+//! Swarms: their members, how far they are, and when they are over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -16,8 +16,8 @@ use super::{Named, at, held, named, outcome_of};
 use crate::faults::EngineFault;
 use crate::plan::Plan;
 
-/// The swarms of a run, as far as programs play them: who comes and goes, how far each is, when it is over, and
-/// the rows of its tables. Instants are seconds of the run.
+/// The swarms of a run, as far as programs play them: arrivals and departures, how far each is, when it is
+/// over, and the rows of its tables. Instants are seconds of the run.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct SwarmRules {
     plan: Plan,
@@ -289,7 +289,7 @@ impl SwarmRules {
         self.state().rules.stopped()
     }
 
-    /// A line for each swarm of which no block reached anybody, though it should have.
+    /// A line for each swarm of which no block reached any leecher, though it should have.
     fn undelivered(&self, now_s: f64, outcome: &str) -> Vec<String> {
         let state = self.state();
         let outcome = outcome_of(outcome, String::new());

@@ -36,7 +36,7 @@ impl Read {
         Read { job, turn, scratch, progress, outcome }
     }
 
-    /// What the system is to be asked for; nothing when it is known what came of the read.
+    /// What the system is to be asked for; nothing when the result of the read is known.
     pub(super) fn step(&mut self) -> Option<Step<'_>> {
         if !self.is_open() {
             return None;
@@ -58,7 +58,7 @@ impl Read {
         self.outcome = self.job.file.answered(&mut self.progress, answer);
     }
 
-    /// Whether it is not known yet what came of it.
+    /// Whether its result is not known yet.
     pub(super) fn is_open(&self) -> bool {
         self.outcome.is_none()
     }

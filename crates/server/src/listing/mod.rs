@@ -129,7 +129,7 @@ impl Directory<'_> {
                 continue;
             }
             let kind = match entry.file_type() {
-                // A link may lead out of the directory: what is said of it is what a request for it would find.
+                // A link may lead out of the directory: the list shows what a request for it would find.
                 FileType::Symlink | FileType::Unknown => {
                     match self.root.look(&self.path.join(OsStr::from_bytes(name))) {
                         Ok(metadata) if metadata.is_dir() => FileType::Directory,

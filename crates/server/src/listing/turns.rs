@@ -1,4 +1,4 @@
-//! Whose directory is read next.
+//! Which directory is read next, and for which address.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -95,7 +95,8 @@ fn a_body_is_no_request() {
     assert!(text.matches("/trap").count() <= 1, "{text}");
 }
 
-/// Who announces a body and sends none, or one without end in drops, has an answer at once, and no connection for long.
+/// A client that announces a body and sends none, or one without end in drops, has an answer at once, and no connection
+/// for long.
 #[test]
 fn a_body_that_does_not_come_holds_nothing() {
     let file = contents(100_000, 3);

@@ -16,7 +16,7 @@ pub(crate) struct Answer {
     /// By lower-case name.
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to its end.
+    /// Whether the body was complete.
     pub(crate) whole: bool,
 }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 const ANY: [(&str, &str); 2] = [("Range", "bytes=0-65535,65536-"), ("Prefer", "part-order=any")];
 
-/// Slow-loris: who does not finish a head in time is let go, silent or drop by drop, at the begin or between requests.
+/// Slow-loris: a client that does not finish a head in time is let go, silent or drop by drop, at the begin or between
+/// requests.
 #[test]
 fn slow_heads_end() {
     let stand = Stand::with(&[("f", b"x")], json!({"limits": {"header_s": 0.3}}));
@@ -182,7 +183,7 @@ fn a_file_that_changes_ends_its_downloads() {
     assert_eq!(get(stand.address, "/f", &[]).status, 404);
 }
 
-/// What is asked of a file is judged by its length now, not by what is in memory of it.
+/// A request for a file is judged by its length now, not by what is in memory of it.
 #[test]
 fn a_file_that_shrinks_has_its_new_length() {
     let stand = Stand::new(&[("f", &contents(1_000_000, 5))]);
@@ -276,7 +277,8 @@ fn the_log_has_a_line_for_each_answer() {
     );
 }
 
-/// Also for those that no request reaches: heads that are none, that are too large, that do not come; and for who is turned away.
+/// Also for those that no request reaches: heads that are none, that are too large, that do not come; and for clients
+/// that are refused.
 #[test]
 fn answers_below_the_service_have_a_line_too() {
     let place = tempfile::tempdir().unwrap();

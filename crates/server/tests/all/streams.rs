@@ -38,7 +38,8 @@ fn a_stream_has_every_byte_once() {
     }
 }
 
-/// Who takes them at once gets up to four blocks in a part, which are of 16 KiB here; there is memory of which some may be lent.
+/// A client that takes them at once gets up to four blocks in a part, which are of 16 KiB here; there is memory of
+/// which some may be lent.
 #[test]
 fn quick_clients_get_several_blocks_in_a_part() {
     let file = contents(1_000_000, 11);

@@ -31,7 +31,8 @@ impl RangeRequest {
     }
 }
 
-/// The role of who waits for connections that ask for ranges, and of their end at the server.
+/// The role of the server that waits for connections with requests for ranges, and of their end at
+/// the server.
 pub(super) const LISTENER: u8 = 2;
 
 /// What a connection is opened to that asks the origin of this index among the plan's workloads for ranges.

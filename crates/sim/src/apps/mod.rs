@@ -1,6 +1,6 @@
-//! The applications: what uses the network. Each owns its state, gets events and a [`World`], and
-//! brings its own tables, progress and reasons to stall. None knows another; what two of them say to each
-//! other over a connection stands in `message`.
+//! The applications: what uses the network. Each owns its state, gets events and a [`World`], and brings
+//! its own tables, progress and reasons to stall. None knows another; messages between two of them over a
+//! connection are in `message`.
 //!
 //! To add one: a file here that implements [`App`], its `mod`, and its line in the list `applications!`.
 

@@ -251,7 +251,7 @@ impl<T: Copy + Into<u64>> EventQueue<T> {
         self.current.iter().map(|entry| entry.event)
     }
 
-    /// Prefetches one more event of each of the next slots. What is scheduled meanwhile stands before them, and is in the
+    /// Prefetches one more event of each of the next slots. What is scheduled meanwhile is before them, and in the
     /// processor's cache.
     fn prefetch_slots(&mut self) {
         let until = self.slot + 1 + SLOTS_AHEAD;
@@ -389,7 +389,7 @@ mod tests {
         }
         assert!(queue.is_between_batches() && queue.is_empty());
         assert_eq!(queue.look_ahead().count(), 0);
-        // Who does not look ahead takes fewer.
+        // Without look-ahead it takes fewer.
         let mut queue = in_slots(1..=40);
         for _ in 0..10 {
             assert!(queue.is_between_batches());

@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(size_of::<Packet>(), 64);
     }
 
-    /// The IP header's ECN field and TCP's three bits stand in the flags.
+    /// The IP header's ECN field and TCP's three bits are in the flags.
     #[test]
     fn ecn_travels_with_a_packet() {
         let ecn = Flags::CE | Flags::ECE | Flags::CWR | Flags::AE;

@@ -1,4 +1,4 @@
-/// A socket that will be used soon, and what of it to prefetch.
+/// A socket that will be used soon, and which parts of it to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefetchHint {
     pub(crate) socket: u32,

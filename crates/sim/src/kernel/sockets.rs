@@ -636,7 +636,7 @@ fn trace<M>(
     }
 }
 
-/// How many sockets there are, and what of them is in use.
+/// How many sockets there are, and which parts of them are in use.
 #[cfg(test)]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {

@@ -27,7 +27,7 @@ pub(crate) struct Tap<M> {
 
 /// A connection with an end at a captured host. End 0 is the one that opened it.
 pub(crate) struct Connection<M> {
-    /// Whose the ends were when it was opened: the second may have been a listener's.
+    /// The owners of the ends when it was opened: the second may have been a listener's.
     pub(crate) owners: [Owner; 2],
     pub(crate) hosts: [u32; 2],
     /// Whether it speaks uTP; otherwise TCP.

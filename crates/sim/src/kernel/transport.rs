@@ -62,8 +62,8 @@ impl From<utp::Stats> for Stats {
     }
 }
 
-/// Round-trip estimates of a transport. A smoothed one of zero stands for no sample: both
-/// transports count a sample as one nanosecond at least.
+/// Round-trip estimates of a transport. A smoothed one of zero means no sample: both transports
+/// count a sample as one nanosecond at least.
 fn measured(srtt: Span, min_rtt: Span) -> (Option<Span>, Option<Span>) {
     if srtt.is_zero() { (None, None) } else { (Some(srtt), Some(min_rtt)) }
 }

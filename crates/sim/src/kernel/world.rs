@@ -34,7 +34,7 @@ pub(crate) struct World<M> {
     utps: Vec<Arc<utp::Config>>,
     /// How the run ended, once it has.
     pub(crate) outcome: Option<Outcome>,
-    /// Whether something came to its end, so that the run may be over.
+    /// Whether something has ended, so that the run may be over.
     pub(crate) something_ended: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Application {
     /// What carries the connection; none for TCP with the host's own stack.
     pub(crate) transport: Option<TransportChoice>,
     pub(crate) owner: Owner,
-    /// Whose it is: index among the plan's workloads, and number of the flow, user or peer there.
+    /// Its owner: index among the plan's workloads, and number of the flow, user or peer there.
     pub(crate) workload: u32,
     pub(crate) member: u32,
     /// Its class, where its packets are counted.
@@ -249,7 +249,7 @@ impl<M> World<M> {
         let Some(transport) = &end.transport else { return false };
         let unread = end.reads_limited && transport.readable() > 0;
         let over = transport.is_closed() || transport.peer_closed() && !unread;
-        // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
+        // What the owner wrote is on its way; reading causes nothing but acknowledgements.
         if bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);
         }

@@ -124,8 +124,8 @@ fn a_pair_s_round_trip_is_the_one_that_its_stream_draws() {
     }
 }
 
-/// One seed with the upload limit 20 KiB/s and one leecher, who comes after a second and wants one
-/// block of 16 KiB; 100 ms there and back.
+/// One seed with the upload limit 20 KiB/s and one leecher, which comes after a second and wants
+/// one block of 16 KiB; 100 ms there and back.
 fn one_block() -> Plan {
     let mut plan = flash_crowd(1, 16_384, kilobytes(20), path(Span::from_millis(100), 0.0));
     swarm(&mut plan).populations[1].arrivals = Arrivals::Times { at_ns: vec![Span::from_secs(1)] };

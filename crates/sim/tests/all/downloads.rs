@@ -84,7 +84,7 @@ fn a_file_of_one_range_is_halved_if_it_is_long_enough() {
         assert_eq!(numbers(&tables, "fetch_servers", "bytes"), [size_bytes as f64]);
         numbers(&tables, "fetch_servers", "connections")[0]
     };
-    // 100 KiB are halved, and 50 are not. Who is cut short opens a new connection.
+    // 100 KiB are halved, and 50 are not. A connection that is cut short is replaced by a new one.
     assert_eq!([opened(100_000), opened(110_000)], [1.0, 2.0]);
     assert!(opened(1_000_000) >= 4.0);
 }

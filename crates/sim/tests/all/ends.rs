@@ -38,7 +38,8 @@ fn a_swarm_that_gets_on_slowly_is_not_stalled() {
     assert!((20.0..60.0).contains(&end), "{end}");
 }
 
-/// Who has the file and who left without it wait for nothing: a pause until the next comes is no stall.
+/// A peer that has the file and one that left without it wait for nothing: a pause until the next comes
+/// is no stall.
 #[test]
 fn nobody_waits_until_the_next_comes() {
     let mut plan = flash_crowd(3, 1 << 18, kilobytes(50), path(Span::from_millis(50), 0.0));

@@ -83,8 +83,8 @@ fn a_request_to_a_network_volume_has_its_price() {
     assert_eq!((one(&tables, "reads"), one(&tables, "disk_cost")), (16.0, 8.0));
 }
 
-/// Clients that come one after another find other parts of the file in memory: who takes them in any order has them
-/// read once for all, or nearly.
+/// Clients that come one after another find other parts of the file in memory: with any order allowed, each is read
+/// once for all, or nearly.
 #[test]
 fn any_order_spares_the_disk() {
     let late = |policy: &str| {
@@ -176,7 +176,7 @@ fn the_timeline_stops_a_server() {
     assert_eq!(numbers(&tables, "downloads", "left_s"), [1.0, 1.0]);
 }
 
-/// A window tells of the downloads that began inside, and of what the server did there.
+/// A window covers the downloads that began inside, and what the server did there.
 #[test]
 fn a_window_leaves_out_what_is_outside() {
     let mut plan = server(&[10_000_000; 4], "in-order", fast());

@@ -69,7 +69,7 @@ fn a_leecher_waits_for_a_slot_and_its_seed_for_the_leecher() {
     ] {
         near(&spent(&tables, state, "downloading_s"), &[None, Some(seconds)]);
     }
-    // The seed was there before anybody needed it. It was idle until the request came, and then its
+    // The seed was there before it was needed. It was idle until the request came, and then its
     // limit was at work.
     near(&column(&tables, "needed_s"), &[Some(end - 1.0); 2]);
     near(&spent(&tables, "idle_share", "needed_s"), &[Some(9.1), None]);

@@ -225,7 +225,8 @@ fn a_dead_network_is_no_success() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// However much is lost: who has fewer bytes than it asked for has no time, and who has all has one.
+    /// However much is lost: a workload with fewer bytes than it asked for has no time, and one with all
+    /// has one.
     #[test]
     fn a_time_is_the_time_of_all_bytes(loss in 0.0..1.0_f64, kind in 0..6_usize, seed in 0..1000_u64) {
         let (workload, table, _) = workloads().swap_remove(kind);

@@ -154,7 +154,7 @@ fn what_a_client_says_lags_as_its_interface_does() {
     assert!((mean(&later[20..]) / 400_000.0 - 1.0).abs() < 0.05, "{later:?}");
     let spread = |of: &[f64]| of.iter().fold(0.0f64, |max, it| max.max((it - 400_000.0).abs()));
     assert!(spread(&later[20..]) < spread(&now[20..]) / 2.0, "{now:?}\n{later:?}");
-    // One that renews every 3 s tells of nothing for two seconds of three.
+    // One that renews every 3 s reports nothing for two seconds of three.
     let seldom = uploads(ClientInterface { refresh_ns: Span::from_secs(3), ..exact });
     let silent = seldom[20..].iter().filter(|rate| **rate == 0.0).count();
     assert!((25..=28).contains(&silent), "{seldom:?}");

@@ -162,7 +162,7 @@ fn a_capture_shows_requests_for_ranges() {
     );
 }
 
-/// Who comes from a swarm is a client of the server that it asks, and of no other.
+/// A peer of a swarm is a client of the server that it asks, and of no other.
 #[test]
 fn series_count_those_who_come_from_a_swarm() {
     let mut plan = crowd(1, "libtorrent", 0.0);
@@ -208,7 +208,7 @@ fn who_has_the_file_leaves_the_web_seed() {
     let tables = run(&plan, 1);
     let packets = captured_packets(&tables);
     let (last_sent, last) = packets.last().expect("packets");
-    // The flags of TCP stand at 13 of its header; RST is 4.
+    // The flags of TCP are at 13 of its header; RST is 4.
     let flags = last[usize::from(last[0] & 15) * 4 + 13];
     assert_eq!((*last_sent, flags & 4), (false, 4));
 }

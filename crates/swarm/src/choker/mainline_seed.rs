@@ -14,7 +14,7 @@ pub fn forced(slots: u32, round: u32, made: u32) -> u32 {
 /// What a walk did besides its decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Places that were not kept for anybody.
+    /// Places that are free for any peer.
     pub open: u32,
     /// Where the next walk begins.
     pub next: usize,

@@ -26,9 +26,9 @@ pub(super) enum Stage {
 
 /// Everything known about one neighbour: what an idle connection needs, and [`Work`] once there is some.
 ///
-/// Most connections of a swarm are idle most of the time. The fields stand in the order of how often
-/// they are needed, by lines of the cache, of which a swarm of hundreds keeps a megabyte for each dozen
-/// of peers: a HAVE needs the first two, mainline's choke rounds the first and the third.
+/// Most connections of a swarm are idle most of the time. The fields are in the order of how often they
+/// are needed, by lines of the cache, of which a swarm of hundreds keeps a megabyte for each dozen of
+/// peers: a HAVE needs the first two, mainline's choke rounds the first and the third.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Conn {
@@ -82,9 +82,9 @@ pub(super) struct Conn {
 /// What one neighbour's connection needs once blocks may go over it.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// What it asked of us.
+    /// What it requested from us.
     pub(super) queue: VecDeque<BlockRequest>,
-    /// What we asked of it.
+    /// What we requested from it.
     pub(super) active: Vec<Block>,
     sending: BlockRequest,
     /// UNCHOKEs that went out on this connection, and that came in.
@@ -247,7 +247,7 @@ impl Conn {
         let opened = self.opened;
         self.work.get_or_insert_with(|| Box::new(Work::new(opened, profile)))
     }
-    /// What we asked of it.
+    /// What we requested from it.
     pub(super) fn active(&self) -> &[Block] {
         self.work.as_ref().map_or(&[], |work| &work.active)
     }
@@ -270,18 +270,19 @@ impl Conn {
     fn kept_extras_mut(&mut self) -> Option<&mut Extras> {
         self.extras.as_deref_mut()
     }
-    /// How many blocks it has asked of us that have not been begun.
+    /// How many blocks it has requested from us that have not been begun.
     pub(super) fn queued(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.queue.len())
     }
-    /// What it asked of us has come, gone out or been taken back: notes whether anything of it waits.
+    /// What it requested from us has come, gone out or been taken back: notes whether anything of it
+    /// waits.
     pub(super) fn note_idle(&mut self, now: Time) {
         let idle = !self.has_block();
         if let Some(work) = &mut self.work {
             work.record.note(now, idle);
         }
     }
-    /// Nothing that it asked of us is sent.
+    /// Nothing that it requested from us is sent.
     pub(super) fn clear_queue(&mut self) {
         if let Some(work) = &mut self.work {
             work.queue.clear();

@@ -31,7 +31,7 @@ impl Peer {
         last && self.awaits(conn, piece, begin, length)
     }
     /// In place of [`on_message`](Peer::on_message): the [last block](Peer::is_last_block) of a piece came, and the
-    /// piece is not what the torrent says. All of it counts as wasted and is asked for again, of anybody.
+    /// piece is not what the torrent says. All of it counts as wasted and is requested again, from any peer.
     pub fn on_bad_piece(&mut self, now: Time, conn: ConnId, piece: u32, begin: u32, length: u32) {
         if !self.is_last_block(conn, piece, begin, length) {
             return self.on_message(now, conn, Message::Piece { piece, begin, length });

@@ -17,7 +17,7 @@ pub(super) struct Exchange {
     pub(super) look_at: Time,
     /// When the last difference was made.
     made_at: Option<Time>,
-    /// Who stood in it or before it (`m_old_peers`).
+    /// Peers that were in it or before it (`m_old_peers`).
     reported: BTreeSet<PeerId>,
     /// What has changed in the period before; `None` if nothing has.
     difference: Option<Arc<PeerExchange>>,

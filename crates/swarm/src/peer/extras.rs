@@ -39,9 +39,9 @@ pub(super) struct Extras {
     pub(super) suggestions: Suggestions,
     /// When we choked it last.
     pub(super) choked_at: Option<Time>,
-    /// Blocks that will be asked of it when its queue has room (`m_request_queue`).
+    /// Blocks to request from it when its queue has room (`m_request_queue`).
     pub(super) reserved: VecDeque<Block>,
-    /// When something was asked of it last.
+    /// When something was requested from it last.
     pub(super) asked_at: Option<Time>,
     /// Since when it has owed its next block (`m_requested`), and how long the last ones took (`m_request_time`).
     pub(super) owes_since: Time,

@@ -50,7 +50,7 @@ impl Peer {
             self.request_more(now, id, None);
         }
     }
-    /// A request will not be answered: the block is free again for anybody
+    /// A request will not be answered: the block is free again for any peer
     /// (`peer_connection::incoming_reject_request`).
     pub(super) fn on_reject(&mut self, now: Time, id: ConnId, wanted: BlockRequest) {
         let BlockRequest { piece, begin, length } = wanted;
@@ -77,8 +77,8 @@ impl Peer {
             self.request_more(now, id, None);
         }
     }
-    /// A neighbour asks for a block, and both ends offer the extension: whether it is to be taken. What
-    /// is not is rejected, and who asks too often is gone.
+    /// A neighbour requests a block, and both ends offer the extension: whether it is to be taken. A
+    /// request that is not is rejected, and a peer that asks too often is disconnected.
     pub(super) fn judge_request(
         &mut self,
         now: Time,

@@ -1,6 +1,6 @@
 //! Sharing between TCP and uTP, of a client that uses both ([`mixed_mode`](crate::mixed_mode)): once a second it
-//! counts who is busy and limits TCP. What it downloads over TCP then takes quota, too: it reads from a socket no more
-//! than was given (libtorrent: `peer_connection::setup_receive`).
+//! counts busy connections and limits TCP. What it downloads over TCP then takes quota, too: it reads from a socket no
+//! more than was given (libtorrent: `peer_connection::setup_receive`).
 
 use super::connection::{Conn, Stage};
 use super::extras::ReadQuota;

@@ -678,7 +678,7 @@ impl Peer {
     pub fn unchoked(&self) -> usize {
         self.conns.iter().filter(|(_, c)| !c.choked && c.interested_in_us).count()
     }
-    /// Who is at the other end of a connection.
+    /// The peer at the other end of a connection.
     pub fn remote(&self, conn: ConnId) -> Option<PeerId> {
         self.conns.get(conn).map(|c| c.remote)
     }

@@ -5,7 +5,7 @@ use crate::{Action, ConnId};
 use std::collections::VecDeque;
 
 /// Actions that wait to be polled, and connections whose send buffers are written once no action is
-/// left, so that what is said on one of them at an instant goes out together (libtorrent's `cork`).
+/// left, so that all messages on one of them at an instant go out together (libtorrent's `cork`).
 ///
 /// A thread keeps one empty list for actions: an outbox takes it with its first action, and gives it back
 /// with its last; others allocate one meanwhile.

@@ -18,7 +18,7 @@ const MAX_CONTIGUOUS: u64 = 8 << 20;
 /// of the next second (`peer_connection::second_tick`).
 const RETRY: Span = Span::from_secs(5);
 
-/// How a neighbour stands at an instant.
+/// The rates and limits of a neighbour at an instant.
 struct Pace {
     /// How many requests it gets.
     size: u32,
@@ -68,7 +68,7 @@ impl Peer {
         let contiguous = (pieces as u32).saturating_mul(blocks);
         Some(Pace { size: if ended { 1 } else { size }, contiguous, snubbed })
     }
-    /// Asks a neighbour for more, if something can be asked of it.
+    /// Requests more from a neighbour, if it has something to request.
     pub(super) fn request_a_block(&mut self, now: Time, id: ConnId) {
         let Some(pace) = self.pace(now, id) else { return };
         let rules = &self.profile.requests;
@@ -123,7 +123,7 @@ impl Peer {
             && let Some(c) = self.conns.get(id)
         {
             let block_map = &self.block_map;
-            // What it was asked for and is given up is not asked of it again.
+            // A block that was requested from it and given up is not requested from it again.
             let given_up = c.extras.as_ref().map_or(&[][..], |extras| &extras.given_up);
             let free = |piece: u32| block_map.has_free_beside(piece, given_up);
             let want = |piece: u32| c.have.has(piece) && free(piece) && c.may_request(piece);
@@ -340,7 +340,7 @@ fn owed(c: &Conn) -> impl Iterator<Item = &Block> {
     active.chain(extras.into_iter().flat_map(|it| &it.reserved))
 }
 
-/// Something could be asked of it now, and nothing is.
+/// Something could be requested from it now, and nothing is.
 fn is_unused(c: &Conn) -> bool {
     c.extras.is_some() && c.interested && !c.choking_us && c.active().is_empty()
 }

@@ -20,7 +20,7 @@ thread_local! {
     /// Neighbours in a choke round, and what was decided about each.
     pub(super) static CANDIDATES: List<Candidate> = const { Cell::new(Vec::new()) };
     pub(super) static DECISIONS: List<Decision> = const { Cell::new(Vec::new()) };
-    /// Blocks that may be asked of a neighbour.
+    /// Blocks that may be requested from a neighbour.
     pub(super) static BLOCKS: List<Block> = const { Cell::new(Vec::new()) };
     /// Blocks that a neighbour no longer owes, and their pieces.
     pub(super) static RELEASED: List<Block> = const { Cell::new(Vec::new()) };

@@ -5,7 +5,7 @@ use crate::Message;
 use crate::profile::Quota;
 use std::collections::VecDeque;
 
-/// A block that was asked of us.
+/// A block that was requested from us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockRequest {
     pub(super) piece: u32,
@@ -47,7 +47,7 @@ pub(super) struct SendBuffer {
 /// (`peer_connection::send_buffer`).
 const PIECE_OF_MEMORY: u32 = 128;
 
-/// What of PIECE is put into the send buffer before the block.
+/// Bytes of PIECE in the send buffer before the block.
 const PIECE_HEADER: u32 = 13;
 
 /// A part of a message that is written.
@@ -86,7 +86,7 @@ impl SendBuffer {
         self.blocks += u32::from(block);
         self.queue.push_back(Unsent { message, left });
     }
-    /// So much waits now, or will when it is read, and quota would be asked for.
+    /// `bytes` bytes wait now, or will when they are read, and quota would be requested for them.
     pub(super) fn note(&mut self, bytes: u32) {
         if self.first == 0 {
             self.first = bytes;

@@ -9,7 +9,7 @@ use flashcrowd_base::Time;
 pub struct Standing {
     /// How it gets on with its download.
     pub download: Download,
-    /// Whether a block was asked of it that it has not handed to a transport to the last byte.
+    /// Whether a block was requested from us that is not handed to a transport to the last byte.
     pub has_blocks: bool,
     /// Whether blocks wait for nothing but its upload limit.
     pub limited: bool,
@@ -87,7 +87,7 @@ impl Conn {
         wants.interested -= u32::from(self.interested);
         wants.unchoked -= u32::from(self.interested && !self.choking_us);
     }
-    /// Something was asked of us, sent or cancelled.
+    /// Something was requested from us, sent or cancelled.
     pub(super) fn count_asked(&mut self, wants: &mut Wants) {
         let asked = self.has_block();
         if asked != self.counted_asked {

@@ -151,8 +151,8 @@ impl Peer {
             self.unchoke(now, id, true);
         }
     }
-    /// Whether fewer are unchoked than may be. Who was unchoked with the handshake counts though it may
-    /// want nothing.
+    /// Whether fewer are unchoked than may be. A peer that was unchoked with the handshake counts
+    /// though it may want nothing.
     fn has_free_slot(&self) -> bool {
         let early = self.profile.choker.unchoke_on_handshake;
         let unchoked =
@@ -179,7 +179,7 @@ impl Peer {
         if let Some(extras) = c.extras_mut() {
             extras.indifferent_since = now;
         }
-        // libtorrent goes on with what was asked of it until it chokes.
+        // libtorrent goes on with what was requested from it until it chokes.
         if !c.is_fast() {
             c.clear_queue();
             c.count_asked(&mut self.wants);

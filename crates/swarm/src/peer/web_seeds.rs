@@ -38,7 +38,7 @@ pub(super) struct WebSeeds {
     all: Vec<WebSeed>,
     /// When they are looked at next.
     pub(super) look_at: Time,
-    /// Nothing will be asked of them any more.
+    /// Nothing will be requested from them any more.
     over: bool,
 }
 
@@ -70,7 +70,8 @@ enum Stage {
 /// One that was connected and is lost is tried again after this: libtorrent looks at its web seeds once a second
 /// (`torrent::second_tick`, `maybe_connect_web_seeds`).
 const RECONNECT: Span = Span::from_secs(1);
-/// After so long one of which nothing could be asked is looked at again (`peer_connection::second_tick`).
+/// A web seed that had nothing to request is looked at again after this time
+/// (`peer_connection::second_tick`).
 const LOOK: Span = Span::from_secs(5);
 /// The number of no connection.
 const NO_CONNECTION: ConnId = ConnId(u32::MAX);

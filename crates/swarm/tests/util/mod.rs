@@ -355,7 +355,7 @@ impl Swarm {
             Happening::Timer(_) => {}
         }
     }
-    /// Who opened a connection decides what it goes over.
+    /// The end that opened a connection decides its transport.
     fn choose_transport(&mut self, opener: usize, peer: usize, conn: ConnId) {
         if self.tcp_every.is_some_and(|every| !opener.is_multiple_of(every)) {
             self.peers[peer].is_over_utp(conn);

@@ -45,7 +45,7 @@ pub(super) enum SlowStart {
     Exit,
 }
 
-/// The exit detector of one connection. It stands in its controller: in a box it would be one more
+/// The exit detector of one connection. It is in its controller: in a box it would be one more
 /// cache miss for each acknowledgement.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(round(&mut hystart, 6, 125)[0], SlowStart::Exit);
     }
 
-    /// Who has found the end sets the threshold to the window, and is gone.
+    /// Once it has found the end, it sets the threshold to the window, and is gone.
     #[test]
     fn the_end_of_slow_start_is_found_once() {
         let mut window = Window::new(&params(20));

@@ -132,7 +132,7 @@ mod tests {
         Time::START + Span::from_millis(millis)
     }
 
-    /// A path of 100 ms, 50 each way, between clocks that are apart by so much.
+    /// A path of 100 ms, 50 each way, between clocks with an offset.
     #[derive(Clone, Copy)]
     struct Path {
         offset: u32,

@@ -108,7 +108,7 @@ macro_rules! answers_of_window {
 }
 pub(super) use answers_of_window;
 
-/// What a controller leaves to the one that it stands on.
+/// What a controller leaves to the one that it builds on.
 macro_rules! left_to {
     ($below:ident) => {
         left_to!(@each $below

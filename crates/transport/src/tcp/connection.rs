@@ -674,7 +674,7 @@ impl Connection {
     }
 }
 
-/// The tag of an `Option<Connection>` stands in the third line, which every segment needs.
+/// The tag of an `Option<Connection>` is in the third line, which every segment needs.
 const _: () = {
     let tag = offset_of!(Connection, receiver) + offset_of!(Receiver, tag);
     assert!(tag < 3 * 64 && size_of::<Option<Connection>>() == size_of::<Connection>());

@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(first, [5, 5, 5, 6]);
     }
 
-    /// Who asks for classic ECN may get its own bits back, from a server that copies reserved ones; to who asks for
-    /// none any answer says nothing.
+    /// A host that asks for classic ECN may get its own bits back, from a server that copies reserved ones; without
+    /// a request any answer means nothing.
     #[test]
     fn an_answer_to_what_was_not_asked_agrees_nothing() {
         let answers = |request| {

@@ -149,7 +149,7 @@ pub fn windows_xp() -> Config {
         free_timestamps: false,
         window_scaling: false,
         sack: true,
-        // RFC 2883 came to Windows with Vista ("New Networking Features in Windows Server 2008 and
+        // Windows has RFC 2883 since Vista ("New Networking Features in Windows Server 2008 and
         // Windows Vista", Microsoft TechNet).
         dsack: false,
         forward_ack: false,

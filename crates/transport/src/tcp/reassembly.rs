@@ -39,7 +39,7 @@ impl Reassembly {
         }
     }
 
-    /// Notes what of `start..end` is here already: the first stretch of it.
+    /// Notes the part of `start..end` that is here already: the first stretch of it.
     pub(super) fn note_overlap(&mut self, start: u64, end: u64) {
         let first = self.ranges.partition_point(|range| range.1 <= start);
         if let Some(&(low, high)) = self.ranges.get(first) {

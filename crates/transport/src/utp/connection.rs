@@ -184,7 +184,7 @@ impl Connection {
             self.delay = 0;
             return None;
         }
-        // 0 stands for no measurement.
+        // 0 means no measurement.
         self.delay = clock(now).wrapping_sub(packet.timestamp).max(1);
         Some(self.delay)
     }

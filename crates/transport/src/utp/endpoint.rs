@@ -335,7 +335,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         while self.answers.front().is_some_and(|(at, _)| now.since(*at) >= self.limits.reset_memory)
         {
             let Some((at, whom)) = self.answers.pop_front() else { break };
-            // Who went on asking is remembered from the last time.
+            // A caller that went on asking is remembered from the last time.
             match self.answered.get(&whom) {
                 Some(last) if now.since(*last) < self.limits.reset_memory && *last > at => {
                     let last = *last;

@@ -57,10 +57,10 @@ pub struct Packet {
     /// [`Connection::poll_transmit`](super::Connection::poll_transmit) returns, so that the driver
     /// can find the bytes, and ignored in packets that arrive.
     pub offset: u64,
-    /// The sender's clock when it sent this, in microseconds, wrapping. 0 stands for none.
+    /// The sender's clock when it sent this, in microseconds, wrapping. 0 means none.
     pub timestamp: u32,
     /// The sender's clock less the timestamp of the last packet that it received, when it received
-    /// it: one-way delay and clock offset, wrapping. 0 stands for no sample yet.
+    /// it: one-way delay and clock offset, wrapping. 0 means no sample yet.
     pub timestamp_difference: u32,
     /// How many bytes the sender of this packet still has room for.
     pub window: u32,

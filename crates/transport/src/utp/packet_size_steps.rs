@@ -4,7 +4,7 @@ use flashcrowd_base::{Span, Time};
 /// Packet size of a connection that adapts it to the rate, in the steps of a [`Ladder`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketSizeSteps {
-    /// Index into the steps; their number stands for what the path takes.
+    /// Index into the steps; their number means what the path takes.
     at: usize,
     since: Time,
     /// Bytes sent since then.
@@ -74,7 +74,7 @@ impl PacketSizeSteps {
     }
 }
 
-/// What of `bytes` in `elapsed` falls into `part` of the time.
+/// The share of `bytes` in `elapsed` that falls into `part` of the time.
 fn share(bytes: u64, part: Span, elapsed: Span) -> u64 {
     let share = u128::from(bytes) * u128::from(part.nanos()) / u128::from(elapsed.nanos().max(1));
     u64::try_from(share).unwrap_or(u64::MAX)

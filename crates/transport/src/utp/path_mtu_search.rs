@@ -8,9 +8,9 @@ const CAREFUL_DATAGRAMS: u32 = 4;
 /// Path MTU discovery (packetization layer, RFC 4821): a search for the largest datagram that the path
 /// takes, by bisection, with data packets that carry the don't-fragment flag, one at a time.
 ///
-/// A packet that turned out too large cannot be cut up: its number stands for its bytes, and the
-/// other end may have it after all. It is resent as it is and may be fragmented; what comes after
-/// it is smaller.
+/// A packet that turned out too large cannot be split: its number names its bytes, and the other
+/// end may have it after all. It is resent as it is and may be fragmented; what comes after it is
+/// smaller.
 ///
 /// On a real path that may not help: IPv6 routers fragment nothing, and fragments of either version are
 /// dropped in many places (RFC 8900). There a search [pads](PathMtuSearch::padded) its probes instead

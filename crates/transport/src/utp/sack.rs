@@ -24,7 +24,7 @@ impl Sack {
         Sack { len: bytes.min(MAX_SACK_BYTES) as u8, mask: [0; MAX_SACK_BYTES] }
     }
 
-    /// What of a mask from the wire is kept.
+    /// The part of a mask from the wire that is kept.
     pub fn from_wire(mask: &[u8]) -> Sack {
         let mut sack = Sack::of_bytes(mask.len());
         let len = usize::from(sack.len);

@@ -286,7 +286,7 @@ fn beside_cubic_nobody_starves() {
     assert!(parts.iter().all(|part| (0.1..0.9).contains(part)), "{parts:?}");
 }
 
-/// Spread over the round trip, a flow of Reno's or CUBIC's loses next to nothing of the link.
+/// Spread over the round trip, a flow of Reno's or CUBIC's loses nearly nothing of the link.
 #[test]
 fn pacing_takes_nothing_from_a_single_flow() {
     for kind in [Kind::NewReno, Kind::CubicLinux] {

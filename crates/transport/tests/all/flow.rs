@@ -644,7 +644,7 @@ fn a_silly_window_is_not_used() {
     assert_eq!(offer(&mut server, 1000, 800), [800]);
 }
 
-/// Linux (tcp_cleanup_rbuf): an application that reads tells of its window when that has doubled.
+/// Linux (tcp_cleanup_rbuf): an application that reads announces its window when that has doubled.
 #[test]
 fn a_window_that_has_doubled_is_told_of() {
     let mut script = Script::new(profile(profiles::windows_xp()), RTT);

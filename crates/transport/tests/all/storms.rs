@@ -153,7 +153,7 @@ fn variants() -> Vec<(String, Config)> {
     variants
 }
 
-/// What a transfer came to by each variant in each storm, one below the other.
+/// The result of a transfer by each variant in each storm, one below the other.
 pub(crate) fn table<C: Clone>(
     columns: &str,
     variants: &[(String, C)],

@@ -147,7 +147,7 @@ fn bbr_fills_the_link_and_survives_losses() {
     assert!(share < 0.5, "{share}");
 }
 
-/// A flow of Reno's that spreads its packets loses next to nothing of the link.
+/// A flow of Reno's that spreads its packets loses nearly nothing of the link.
 #[test]
 fn pacing_takes_nothing_from_reno() {
     let (plain, _) = World::new(Kind::NewReno, Pacing::Off, 0.0).measure();

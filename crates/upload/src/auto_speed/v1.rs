@@ -32,7 +32,8 @@ parameters! {
     }
 }
 
-/// After so long without an idle ping the limit is forced down to measure one, for at most so long.
+/// After this time without an idle ping the limit is forced down to measure one, for at most this
+/// time.
 const PATIENCE: Span = Span::from_secs(60);
 
 #[derive(Debug)]

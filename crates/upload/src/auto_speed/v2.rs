@@ -2,10 +2,10 @@
 //! -1 and 1, and the signal moves a slider between a least and a greatest upload.
 //!
 //! By the published source, which differs from descriptions of it in one point: a weak signal upwards *grows* with the
-//! ping, from 0 at the good ping to 1 at the end of its tolerance, and a weak one downwards shrinks from -1 to 0. Of the
-//! original's two sliders only the upload's moves here, since a controller sets no download limit: that is the original while
-//! its download slider stands at "unlimited", where it starts. The test of capacities, which a person or a bad
-//! guess starts, is left out, and so is the change of ping sources.
+//! ping, from 0 at the good ping to 1 at the end of its tolerance, and a weak one downwards shrinks from -1 to 0. Of
+//! the original's two sliders only the upload's moves here, since a controller sets no download limit: that is the
+//! original while its download slider is at "unlimited", where it starts. The test of capacities, which a person or a
+//! bad guess starts, is left out, and so is the change of ping sources.
 
 use super::KIB;
 use super::round::Round;
@@ -23,11 +23,11 @@ parameters! {
         probe_timeout_ns: Span = Span::from_secs(5), 0.5..=60.0;
         /// Pings below are a strong signal upwards.
         good_ns: Span = Span::from_millis(50), 0.001..=10.0;
-        /// So much above the good ping the signal is weak.
+        /// Up to this much above the good ping the signal is weak.
         good_tolerance_ns: Span = Span::from_millis(100), 0.001..=10.0;
         /// Pings above are a strong signal downwards.
         bad_ns: Span = Span::from_millis(900), 0.001..=60.0;
-        /// So much below the bad ping the signal is weak.
+        /// Up to this much below the bad ping the signal is weak.
         bad_tolerance_ns: Span = Span::from_millis(500), 0.001..=60.0;
         /// The upload capacity at first, and the least that it can be.
         start_upload_bps: Rate = Rate::at_least_one(8 * 30 * 1024), 8192.0..=1e9;
@@ -35,9 +35,9 @@ parameters! {
         start_download_bps: Rate = Rate::at_least_one(8 * 60 * 1024), 8192.0..=1e9;
         /// Which part of the upload capacity is used while downloading.
         used_while_downloading: f64 = 0.6, 0.1..=1.0;
-        /// After so long without much download the client counts as a seed.
+        /// After this time without much download the client counts as a seed.
         seeding_after_ns: Span = Span::from_secs(60), 1.0..=3600.0;
-        /// After so long at its limit, as a seed, the upload capacity may grow.
+        /// After this time at its limit, as a seed, the upload capacity may grow.
         unpin_after_ns: Span = Span::from_secs(30), 1.0..=3600.0;
     }
 }

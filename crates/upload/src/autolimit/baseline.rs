@@ -84,7 +84,7 @@ impl BaselineController {
         crate::moments::quantile(&mut rates, 0.5)
     }
 
-    /// A queue stood at this upload.
+    /// There was a standing queue at this upload.
     fn full(&mut self, upload: f64) {
         self.full.push(upload);
         if self.full.len() > 5 {

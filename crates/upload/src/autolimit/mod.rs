@@ -1,4 +1,4 @@
-//! Candidates for an upload limit without knobs: no rate of the line, no target and no host is asked of a person. All of
+//! Candidates for an upload limit without knobs: a person states no rate of the line, no target and no host. All of
 //! them hear the same [`senses::Senses`]; they differ in what they take for congestion:
 //!
 //! - [`baseline`]: the standing delay that *our* upload adds, against a reference taken while it rests;
@@ -51,8 +51,8 @@ fn limit_of(bytes: f64) -> Limit {
     Limit::from_bytes_per_second(bounded(bytes))
 }
 
-/// The delay in seconds that counts as a queue: two full packets at the known rate (one of ours and one of a stranger in front
-/// of the probe are no queue), four times the noise of the line, and 10 ms: less is no harm to anybody.
+/// The delay in seconds that counts as a queue: two full packets at the known rate (one of ours and one of a stranger
+/// in front of the probe are no queue), four times the noise of the line, and 10 ms: less does no harm.
 fn threshold(capacity: f64, noise: f64) -> f64 {
     (2.0 * 1500.0 / capacity.max(FLOOR)).max(4.0 * noise).max(0.010)
 }

@@ -27,7 +27,7 @@ const BELIEVED: f64 = 8.0;
 /// The limit never falls below this part of what was found, whatever others send: peers still get something.
 const LEAST: f64 = 0.3;
 
-/// What is known of the capacity, and what of it the upload may have.
+/// What is known of the capacity, and which part of it the upload may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reserve {
     share: f64,
@@ -47,7 +47,7 @@ impl Reserve {
         self.line.note(upload, probes);
     }
 
-    /// A queue stood at this upload, in bytes per second: that was the capacity.
+    /// There was a standing queue at this upload, in bytes per second: that was the capacity.
     pub(super) fn full(&mut self, upload: f64) {
         self.line = Occupancy::default();
         self.ceiling = self.share * upload;
@@ -80,7 +80,7 @@ impl Reserve {
         if self.line.waits() >= BELIEVED {
             return self.guessed();
         }
-        // A queue that stood after a stall tells of what was pent up, and few bursts are enough to see that the line has more.
+        // A queue after a stall comes from what was pent up, and few bursts are enough to see that the line has more.
         let more = if self.line.waits() >= 0.5 * BELIEVED { self.guessed() } else { None };
         self.ceiling.is_finite().then(|| self.ceiling.max(more.unwrap_or(0.0)))
     }

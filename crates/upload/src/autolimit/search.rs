@@ -62,8 +62,8 @@ const FOLLOWED: f64 = 4.0;
 const MAX_DRAIN: usize = 5;
 const MAX_RISE: usize = 10;
 
-/// A queue drains at the half of the line that rests ([`REST`]) in twice the time that it takes to pass, and as much again may stand
-/// in the sockets before it.
+/// A queue drains at the half of the line that rests ([`REST`]) in twice the time that it takes to pass, and as much
+/// again may be in the sockets before it.
 const DRAINS: f64 = 4.0;
 
 /// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
@@ -91,7 +91,7 @@ const FIRST_REFRESH: Span = Span::from_secs(30);
 struct Suspect {
     /// By how much it is above the reference, in seconds.
     added: f64,
-    /// The upload under which it came, the limit, and what of it was used.
+    /// The upload under which it came, the limit, and the part of it that was used.
     upload: f64,
     limit: f64,
     used: f64,
@@ -315,7 +315,7 @@ impl SearchController {
     fn held(&self) -> State {
         let share = self.share();
         if self.at_ceiling() {
-            // A few more probes may tell of a share below this limit.
+            // A few more probes may show a share below this limit.
             let guess = self.reserve.filter(|_| !self.shared).map(|reserve| reserve.guess());
             if share.or(guess).is_none_or(|share| share >= self.ceiling) {
                 return states::OWN;
@@ -496,7 +496,7 @@ impl SearchController {
         let searching = self.mode == Mode::Search;
         let (mut added, bound) = self.added(sensed, heard);
         if searching {
-            // Windows of a search each have another limit: only the last one tells of this.
+            // Windows of a search each have another limit: only the last one is about this.
             added = self.senses.fresh() - self.reference.standing;
         }
         let seen = |state: State| state.with(added.max(0.0), bound);
@@ -519,7 +519,7 @@ impl SearchController {
             upload >= BOUND * self.limit
         };
         self.fallen(sensed, heard);
-        // At a low limit a client writes a block in several windows, and those between tell of the line as well.
+        // At a low limit a client writes a block in several windows, and those between show the line as well.
         let told = loaded || (!searching && upload >= BLAMED * self.limit);
         if let Some(reserve) =
             self.reserve.as_mut().filter(|_| told && !self.shared && added <= QUEUE)

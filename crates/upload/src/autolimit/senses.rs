@@ -332,7 +332,8 @@ mod tests {
     use super::*;
     use crate::Limit;
 
-    /// What a window says in which each reflector of the list answered so in turn; `None` was lost.
+    /// What a window says in which the reflectors of the list answered so, one after the other;
+    /// `None` was lost.
     fn windows(rounds: &[&[Option<u64>]]) -> Vec<Option<i64>> {
         let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
         let mut senses = Senses::new(&setup);

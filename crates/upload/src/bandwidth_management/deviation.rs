@@ -27,7 +27,8 @@ parameters! {
         step_bps: Rate = Rate::at_least_one(8000), 8.0..=1e9;
         /// The lowest limit: 4096 bytes per second.
         floor_bps: Rate = Rate::at_least_one(8 * 4096), 8.0..=1e9;
-        /// So long after the first answer the limit is set to `slow_start_limit_bps` first, each time.
+        /// This time after the first answer the limit is set to `slow_start_limit_bps` first, each
+        /// time.
         slow_start_ns: Span = Span::from_secs(20), 0.0..=3600.0;
         /// As good as no limit: 10 MB/s.
         slow_start_limit_bps: Rate = Rate::at_least_one(80_000_000), 8.0..=1e12;

@@ -1,6 +1,6 @@
 //! The bandwidth management of BitTorrent mainline 5.0.9 (2007), the nearest relative of Adaptive-DRC: both estimators
 //! of congestion in its tree, by their sources. Its probes went twice a second to the farthest router that the paths to
-//! up to 60 peers share; here the first reflector stands for that router.
+//! up to 60 peers share; here the first reflector replaces that router.
 
 pub(crate) mod chebyshev;
 pub(crate) mod deviation;

@@ -87,7 +87,7 @@ impl Default for Scenario {
     }
 }
 
-/// Who sets a limit.
+/// Sets a limit.
 pub(crate) enum Pilot<'a> {
     Control(&'a UploadControl),
     /// This part of what the line leaves to the client at each instant.

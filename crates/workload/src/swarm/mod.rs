@@ -1,4 +1,4 @@
-//! Swarms: who is in them, how far they are, and when they are over.
+//! Swarms: their members, how far they are, and when they are over.
 
 mod account;
 mod membership;

@@ -49,7 +49,8 @@ impl Standing {
         early.then(|| format!("the timeline stopped a swarm with {}", self.words()))
     }
 
-    /// What two nodes know together. Which pieces both lack is to be said by who knows which each has.
+    /// What two nodes know together. Which pieces both lack only a process knows that sees the pieces
+    /// of each.
     #[must_use]
     pub fn and(self, other: Standing) -> Standing {
         Standing {
@@ -107,7 +108,7 @@ impl Held {
     }
 }
 
-/// While nothing arrived for so long, nothing is in flight any more from programs that have left.
+/// If nothing arrived for this long, nothing is in flight any more from programs that have left.
 const SETTLED: Span = Span::from_secs(3);
 /// What such programs had sent has arrived after this, even while those that are left exchange pieces.
 const FLIGHT: Span = Span::from_secs(30);
@@ -187,7 +188,7 @@ impl Watch {
         if standing.sources > 0 { 0 } else { standing.missing.unwrap_or(0) }
     }
 
-    /// Why it can go on no longer, as it stands at `now`.
+    /// Why it can go on no longer, by its state at `now`.
     pub fn look(&mut self, now: Time, standing: &Standing) -> Option<String> {
         let missing = self.lacks(standing);
         if missing != self.missing {

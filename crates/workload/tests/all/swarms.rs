@@ -448,7 +448,7 @@ proptest! {
         }
     }
 
-    /// A piece is missing if none of two processes knows of one who has it; unless a process does not know.
+    /// A piece is missing if none of two processes knows an owner; unless a process does not know.
     #[test]
     fn what_two_processes_know_of_pieces(one in held(), other in held()) {
         let both = one.clone().and(other.clone());

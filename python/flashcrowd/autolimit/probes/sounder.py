@@ -1,4 +1,4 @@
-"""All probes of a session: the way they go, who is asked, how often, and what came back."""
+"""All probes of a session: the way they go, to which reflectors, how often, and the answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUDGET_BPS = 2000
 BURST_BITS = 4000
 """What may have been saved up of it: two seconds."""
 SILENCE_NS = 6 * 10**9
-"""Without any answer for so long, though probes went out, another way is tried."""
+"""Without any answer for this long, though probes went out, another way is tried."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Sounder:
 
     @property
     def at_work(self) -> list[Reflector]:
-        """Who is asked."""
+        """The reflectors that are probed."""
         return [self.reflectors[number] for number in self._vote.at_work]
 
     def probe(self, now: int, timeout: int) -> bool:

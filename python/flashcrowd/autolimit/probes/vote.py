@@ -21,7 +21,7 @@ ERRORS = 6.0
 probe meets a long queue or none.
 """
 BACK_NS = 600 * 10**9
-"""A dropped one is a spare again after so long."""
+"""A dropped one is a spare again after this time."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Vote:
         return list(self._at_work)
 
     def next(self) -> int:
-        """Who is asked next."""
+        """The reflector of the next probe."""
         self._turn = (self._turn + 1) % len(self._at_work)
         return self._at_work[self._turn]
 
@@ -76,7 +76,7 @@ class Vote:
             record.lies = 0
 
     def hear(self, now: int, number: int, rtt: int | None) -> Iterator[tuple[int, str]]:
-        """What became of a probe; gives who is dropped because of it, and why."""
+        """The result of a probe; gives which reflector is dropped because of it, and why."""
         record = self._records[number]
         record.heard.append(rtt)
         if rtt is not None:

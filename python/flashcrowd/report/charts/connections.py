@@ -167,7 +167,7 @@ def _thinned(t_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _label(panel: Axes, ends: Sequence[_End]) -> None:
     """Names at the ends of the lines, moved apart where they would cover each other.
 
-    Each stands in ink behind a piece of its line: some of the lines' colours are too light to read.
+    Each is in ink behind a piece of its line: some of the lines' colours are too light to read.
     """
     low, high = panel.get_ylim()
     last = max((end.t_s for end in ends), default=0.0)

@@ -60,7 +60,7 @@ def over_time(
             mine = (whose == name) & ~np.isnan(values)
             words = drawn.words
             if drawn.column == "limit_bps":
-                # A limit far above what anybody uploads, as at a slow start, would hide the others.
+                # A limit far above any upload, as at a slow start, would hide the others.
                 most = 1.5 * float(source.numbers(rows, "upload_bps")[whose == name].max())
                 if most > 0 and (values[mine] > most).any():
                     values = np.minimum(values, most)

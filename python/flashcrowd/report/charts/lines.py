@@ -160,7 +160,7 @@ def _panel(
 
 
 def _marks(panel: Axes, marks: Sequence[tuple[float, str]]) -> None:
-    """Instants with their numbers; what each means stands in the caption, which has room for it."""
+    """Instants with their numbers; their meanings are in the caption, which has room for them."""
     numbers: dict[float, list[str]] = {}
     for number, (instant, _) in enumerate(marks, 1):
         numbers.setdefault(instant, []).append(str(number))

@@ -83,7 +83,7 @@ def draw(
     found = list(there.values())
     plan = layout(points, along=along, lines=lines)
     if plan.along is not None and len({p.levels[plan.along] for p in there}) < 2:
-        # Along that axis all numbers stand at one place.
+        # Along that axis all numbers are at one place.
         points = points.only(list(there))
         plan = layout(points, along=along, lines=lines)
     if plan.along is None or len({estimate.mean for estimate in found}) < 2:
@@ -102,8 +102,8 @@ def draw(
     with canvas(columns, rows, height=3.1) as drawing:
         for panel, content in zip(drawing.panels, plan.panels, strict=False):
             for number, (line, look) in enumerate(zip(content.lines, looks(most), strict=False)):
-                # On a numeric abscissa points stand at their values, though lines meet there:
-                # markers are hollow, and bars lie inside of those of the line before.
+                # On a numeric abscissa points are at their values, though lines meet there: markers
+                # are hollow, and bars lie inside of those of the line before.
                 count = len(content.lines)
                 aside = 0.0 if scale else _ASIDE * (number - (count - 1) / 2)
                 bar = 3.0 if aside or count == 1 else 3.0 + 1.5 * min(4, count - 1 - number)
@@ -196,7 +196,7 @@ def _line(
 
 
 def _ends(found: Estimate) -> list[float]:
-    """What of an estimate must be inside of the panel: its interval, and all runs."""
+    """The parts of an estimate that must be inside of the panel: its interval, and all runs."""
     ends = [found.minimum, found.maximum]
     if found.n != 2:
         ends += [end for end in (found.low, found.high) if end is not None]

@@ -121,8 +121,8 @@ mod tests {
         mtu_time: Span::from_millis(1),
     };
 
-    /// Asks at each of these milliseconds about a packet that has waited for so long; those at which
-    /// it was dropped.
+    /// Asks at each of these milliseconds about a packet that has waited for `wait` ms; those at
+    /// which it was dropped.
     fn drops(cobalt: &mut Cobalt, wait: u64, millis: std::ops::Range<u64>) -> Vec<u64> {
         let mut line = Bottleneck::with(Queue::default());
         let mut dropped = Vec::new();

@@ -32,7 +32,7 @@ use web_seeds::WebSeedLink;
 /// All swarms of a run and their peers.
 pub(crate) struct Swarms<'p> {
     plan: &'p Plan,
-    /// Who comes and goes, and what is recorded of it; apart from what packets need.
+    /// The members of each swarm, and their records; apart from what packets need.
     rules: workload::Swarms,
     /// By their numbers there.
     all: Vec<Swarm>,
@@ -134,7 +134,7 @@ struct Swarm {
     first_class: u32,
 }
 
-/// The client of one peer, before, while and after it is in its swarm; what packets need of it stands in one line of the
+/// The client of one peer, before, while and after it is in its swarm; what packets need of it is in one line of the
 /// cache.
 #[repr(C, align(64))]
 struct Peer {

@@ -91,7 +91,7 @@ fn ranges(ranges: impl Iterator<Item = (u64, u64)>) -> Option<Box<str>> {
     (!text.is_empty()).then(|| text.into())
 }
 
-/// The runs of numbers that a mask of uTP names: the first bit stands for the second number after what is
+/// The runs of numbers that a mask of uTP names: the first bit is the second number after what is
 /// acknowledged (BEP 29).
 fn runs(packet: &utp::Packet) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// BEP 29: the first bit stands for the second number after what is acknowledged.
+    /// BEP 29: the first bit is the second number after what is acknowledged.
     #[test]
     fn a_mask_is_told_as_runs_of_numbers() {
         let told = |ack_nr: u16, bits: &[usize]| {

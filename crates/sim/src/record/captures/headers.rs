@@ -234,7 +234,7 @@ mod tests {
         };
         assert_eq!(numbers(true, &syn), (7, 9, 1000, 0));
         assert_eq!(numbers(true, &segment), (7, 9, 1006, 7));
-        // Who refuses a connection has sent no SYN.
+        // A host that refuses a connection has sent no SYN.
         assert_eq!(numbers(false, &segment), (7, 9, 0, 7));
     }
 

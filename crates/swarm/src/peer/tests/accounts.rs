@@ -222,7 +222,7 @@ fn the_optimistic_place_of_modern_has_a_time_of_its_own() {
     };
     rig.wait(Span::from_secs(15));
     let first = optimistic(&rig).expect("the first round fills it");
-    // Who gives most loses interest again and again: rounds come often, the place stays.
+    // The peer that gives most loses interest again and again: rounds come often, the place stays.
     let giver = *conns.iter().find(|conn| **conn != first).expect("there are five");
     let mut rounds = 0;
     while rig.now < Time::START + Span::from_millis(43_500) {

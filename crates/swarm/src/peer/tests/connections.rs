@@ -205,7 +205,8 @@ fn asked(sent: &[(ConnId, Message)], of: ConnId) -> Vec<(u32, u32, u32)> {
     requests.collect()
 }
 
-/// The only neighbour falls silent: what it owes last is asked of another, and taken if the first sends it after all.
+/// The only neighbour falls silent: what it owes last is requested from another, and taken if the first sends it
+/// after all.
 #[test]
 fn a_request_that_was_given_up_is_made_to_another_and_taken_of_either() {
     let mut rig = unlimited("libtorrent", Role::Leecher, |_| ());
@@ -260,8 +261,8 @@ fn libtorrent_cancels_nothing_that_it_asked_for_twice() {
     assert!(again.len() == 1 && owed.contains(&again[0]) && again[0] != (piece, begin, length));
 }
 
-/// All that is left was asked of one neighbour, and what the other was asked for as well came from the first:
-/// when the first leaves, the other is asked for the rest.
+/// All that is left was requested from one neighbour, and what the other was asked for as well came from the
+/// first: when the first leaves, the rest is requested from the other.
 #[test]
 fn what_a_lost_neighbour_owed_is_asked_of_one_that_was_left_without_a_request() {
     let cancels = |p: &mut Profile| p.requests.cancel_doubles = true;

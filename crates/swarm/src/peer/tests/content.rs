@@ -21,7 +21,8 @@ fn pieces_that_are_here_are_not_asked_for_and_are_told() {
     assert!(whole.is_complete());
 }
 
-/// Two pieces in turn, of which the first to be whole fails once: of one neighbour, in the end game and before it.
+/// Two pieces alternately, of which the first to be whole fails once: of one neighbour, in the end game and before
+/// it.
 #[test]
 fn a_piece_that_failed_is_asked_for_again() {
     for missing in [1, 2] {

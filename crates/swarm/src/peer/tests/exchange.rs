@@ -8,7 +8,7 @@ const BOTH: Extensions = Extensions { fast: true, protocol: true };
 fn rig(change: impl FnOnce(&mut Profile)) -> Rig {
     unlimited("libtorrent", Role::Leecher, change)
 }
-/// One who does not mind silence.
+/// A peer that does not mind silence.
 fn patient(change: impl FnOnce(&mut Profile)) -> Rig {
     rig(|profile| {
         profile.connections.timeout_ns = Span::from_secs(3600);

@@ -13,7 +13,8 @@ fn libtorrent(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
         change(profile);
     })
 }
-/// An open connection from a peer that has offered what its handshake says; what is said to it.
+/// An open connection from a peer that has offered what its handshake says; the messages that it
+/// gets.
 fn meet(rig: &mut Rig, remote: u32, handshake: Message) -> (ConnId, Vec<Message>) {
     let conn = rig.peer.accept(rig.now, PeerId(remote)).expect("there is room");
     rig.conns.insert(conn, (1 << 40, true));

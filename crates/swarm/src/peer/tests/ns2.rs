@@ -66,7 +66,7 @@ fn interest_in_what_is_lacking_outlasts_the_requests() {
     for interest in [Interest::MissingPieces, Interest::FreeBlocks] {
         let mut rig = ns2(Role::Leecher, |profile| profile.requests.interest = interest);
         let (first, second) = (rig.join(1, one()), rig.join(2, one()));
-        // The last piece has two blocks: both are asked of the first.
+        // The last piece has two blocks: both are requested from the first.
         let sent = rig.say(first, Message::Unchoke);
         let lost = sent.contains(&(second, Message::NotInterested));
         assert_eq!(lost, interest == Interest::FreeBlocks);

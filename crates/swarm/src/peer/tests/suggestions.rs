@@ -1,4 +1,4 @@
-//! Who suggests what and when, who follows, and blocks that have to be read first.
+//! Which peer suggests what and when, which follows, and blocks that have to be read first.
 
 use super::*;
 

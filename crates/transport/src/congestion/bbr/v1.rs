@@ -39,8 +39,8 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR version 1 as Linux ships it since 4.9, with what came to it until 5.1: a margin of one per
-/// cent, and an allowance for clumps of acknowledgements.
+/// BBR version 1 as Linux ships it since 4.9, with its changes until 5.1: a margin of one per cent,
+/// and an allowance for bursts of acknowledgements.
 ///
 /// Linux also counts what the pacing timer has let go already as delivered when it asks for the end of
 /// a phase; here that is at most a packet, and left out.

@@ -10,9 +10,9 @@ pub(super) fn precedes(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// The least delay of the last minutes, which stands for a path without a queue (RFC 6817,
-/// section 2.4.2). One minimum a minute is kept, so that a path that became longer is noticed
-/// when the last short one has fallen out.
+/// The least delay of the last minutes, the estimate for a path without a queue (RFC 6817, section
+/// 2.4.2). One minimum a minute is kept, so that a path that became longer is noticed when the last
+/// short one has fallen out.
 #[derive(Clone, Debug)]
 pub(super) struct BaseDelay {
     min: u32,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// Clocks that differ, by so much that the samples wrap, change no distance.
+        /// Clocks that differ by enough that the samples wrap change no distance.
         #[test]
         fn the_offset_between_clocks_does_not_matter(
             offset: u32,

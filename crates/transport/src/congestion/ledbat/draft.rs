@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(until_it_moves(&mut module, 0), 11);
         assert_eq!(until_it_moves(&mut module, 12_500), 24, "half as fast");
         assert_eq!(until_it_moves(&mut module, 20_000), 65, "a fifth");
-        // Above the target a packet less: the counter stood at 0, then at its most.
+        // Above the target a packet less: the counter was at 0, then at its most.
         assert_eq!(until_it_moves(&mut module, 30_000), 1);
         assert_eq!(module.window(), 13_000);
         assert_eq!(until_it_moves(&mut module, 30_000), 61, "12 * 25 ms in steps of 5, and below");

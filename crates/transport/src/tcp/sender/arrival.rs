@@ -7,7 +7,7 @@ use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::timestamp::{clock, micros_since};
 use flashcrowd_base::{Span, Time};
 
-/// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
+/// Linux lets reordering raise the number of duplicates that signal a loss at most to this.
 const MAX_REORDERING: u64 = 300;
 
 /// Acknowledgements, and what the controller is passed of them.

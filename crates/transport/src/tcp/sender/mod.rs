@@ -21,7 +21,7 @@ use flashcrowd_base::{Span, Time};
 
 use repairs::Repairs;
 
-/// Duplicate acknowledgements that stand for a loss (RFC 5681).
+/// Duplicate acknowledgements that signal a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
 /// Added to timers, as they have this granularity (Linux: `TCP_TIMEOUT_MIN`, two ticks).
 const TIMER_GRAIN: Span = Span::from_millis(2);
@@ -49,7 +49,7 @@ pub(super) struct Burst {
 
 /// The sending half: what is queued, what is in flight, and when it is retransmitted.
 ///
-/// The fields stand in the order in which segments need them. What a segment looks at that acknowledges
+/// The fields are in the order in which segments need them. What a segment looks at that acknowledges
 /// nothing new fills one line of the cache; what an acknowledgement or a new segment changes comes next.
 /// Last come the newest segment of RACK, and what deferral, reordering, marks and losses need.
 #[derive(Clone, Debug)]
@@ -335,7 +335,7 @@ impl Sender {
 
     pub(super) fn in_flight(&self) -> u64 {
         let in_flight = self.board.in_flight(self.outstanding());
-        // Without SACK each duplicate stands for a segment that has left the network.
+        // Without SACK each duplicate means that a segment has left the network.
         in_flight.saturating_sub(u64::from(self.duplicates) * u64::from(self.mss))
     }
 

@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// Without SACK a duplicate ACK stands for a delivered segment, which must not count as delivered
+    /// Without SACK a duplicate ACK means a delivered segment, which must not count as delivered
     /// again when it is acknowledged (Linux: tcp_add_reno_sack, tcp_remove_reno_sacks).
     pub(super) fn count_duplicates(
         &mut self,

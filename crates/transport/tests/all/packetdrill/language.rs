@@ -65,7 +65,7 @@ pub(crate) struct Event {
     pub what: What,
 }
 
-/// A script: command-line options that stand in it, and its events.
+/// A script: its command-line options, and its events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     pub options: Vec<(String, String)>,
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
             }
         }
     }
-    /// What stands before `end`, which is skipped too.
+    /// The text before `end`, which is skipped too.
     fn until(&mut self, end: &str) -> Result<&'a str, NotUnderstood> {
         let rest = self.rest();
         let Some(length) = rest.find(end) else { return self.error(format!("no {end} follows")) };

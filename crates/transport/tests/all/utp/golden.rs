@@ -17,7 +17,7 @@ fn run(lost: Vec<u64>) -> Vec<Line> {
     sender.release = true;
     let mut receiver = Application::new(Vec::new(), Close::Eof);
     receiver.release = true;
-    // libutp's clock does not stand at 0, where a timestamp would say nothing.
+    // libutp's clock is not at 0, where a timestamp would mean nothing.
     let clocks = [Clock { offset: Span::from_secs(1000), drift_ppm: 0 }; 2];
     let start = clocks[0].local(Time::START);
     let a = Ours::caller(&config, start, sender, (0x1101, 0x1202));

@@ -78,7 +78,7 @@ pub struct Ours {
     readable: Vec<u8>,
     received: Vec<u8>,
     next_seq: u16,
-    /// What was said before the application had its turn.
+    /// Datagrams that came before the application was called.
     said: VecDeque<Datagram>,
 }
 

@@ -155,7 +155,7 @@ fn a_reset_counts_with_either_id_and_no_other() {
     let reset = said(&mut pair.caller, pair.now)[0];
     pair.answerer.receive(pair.now, &reset);
     assert_eq!(pair.answerer.state(), State::Closed { reason: CloseReason::Reset });
-    // Who has ended by itself stays so.
+    // A connection that has ended by itself stays so.
     pair.caller.receive(pair.now, &Packet { connection_id: 100, ..reset });
     assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::Aborted });
 }
@@ -372,7 +372,7 @@ fn facing_a_shut_window(bytes: u64) -> Pair {
     pair
 }
 
-/// Runs both ends until the caller is over, or for so long; `at_answerer` is called after every
+/// Runs both ends until the caller is over, or for `max`; `at_answerer` is called after every
 /// packet that the answerer gets. Returns how long it took.
 fn outlast(pair: &mut Pair, max: Span, mut at_answerer: impl FnMut(&mut Pair)) -> Span {
     let begin = pair.now;

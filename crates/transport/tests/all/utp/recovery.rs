@@ -108,7 +108,7 @@ fn the_queueing_delay_is_what_is_above_the_least() {
         }
         waited.push(pair.caller.stats().queueing_delay.nanos() / 1000);
     }
-    // The other clock may stand behind ours, which makes a difference negative.
+    // The other clock may be behind ours, which makes a difference negative.
     assert_eq!(waited[1..], [0, 12_000, 0, 40_000]);
 }
 
@@ -146,8 +146,9 @@ fn duplicates_that_are_not_of_the_probe_are_no_evidence_against_it() {
     }
 }
 
-/// Three packets that a mask names overtake the oldest and the probe. Both are sent again; whether the probe was too
-/// large is asked of a search that ends, and in libtorrent's endless one only if it is the oldest (`resend_packet`).
+/// Three packets that a mask names overtake the oldest and the probe. Both are resent. Only a search that ends
+/// judges whether the probe was too large; libtorrent's endless one does so only if it is the oldest
+/// (`resend_packet`).
 #[test]
 fn a_probe_that_a_mask_passes_over_was_too_large() {
     for (endless, probes_lost) in [(false, 1), (true, 0)] {

@@ -55,7 +55,7 @@ pub struct Storm {
     pub duplication: f64,
     pub delay: Span,
     pub jitter: Span,
-    /// From here on the path is longer by so much.
+    /// From here on the path is longer by this.
     pub jump: (Time, Span),
     /// Larger datagrams vanish, if they may not be fragmented or if fragments vanish too.
     pub mtu: usize,

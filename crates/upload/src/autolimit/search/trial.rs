@@ -8,8 +8,8 @@ impl SearchController {
     /// The limit that is tried has done no harm for `windows` windows, by which `added` was added: it is kept, if that
     /// is enough.
     pub(super) fn judge_trial(&mut self, windows: usize, added: f64, kept: State) {
-        // Two windows tell of a queue that stands. Of a mean they tell only as long as the line is not known, and much is to
-        // be won: a limiter that writes whole blocks, and pages of others, leave troughs of seconds.
+        // Two windows show a standing queue. They show a mean only as long as the line is not known, and much is to be
+        // won: a limiter that writes whole blocks, and pages of others, leave troughs of seconds.
         let quick = !self.shared || (added <= 0.0 && !self.found) || self.doubted();
         if windows < SETTLE + if quick { 2 } else { CYCLE } {
             return;

@@ -401,7 +401,7 @@ mod tests {
         for (total_delivered, window) in [(5_000, 102_000), (100_000, 100_000), (500_000, 100_000)]
         {
             let mut bbr = BbrV3::new(params(100));
-            // An aim of next to nothing.
+            // An aim of nearly nothing.
             bbr.min_rtt = Span::from_micros(1);
             bbr.pacing = 0;
             bbr.set_window(2000, &RateSample { total_delivered, ..RateSample::default() });
