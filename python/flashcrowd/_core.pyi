@@ -104,7 +104,7 @@ class Table:
 
 @final
 class UploadController:
-    """An upload controller beside a real client; it has no clock.
+    """An upload controller for a real client; it has no clock.
 
     Instants are nanoseconds of a clock that the driver chooses, limits are in bits per second, and
     None is no limit.
@@ -149,7 +149,7 @@ class UploadController:
         """The limit that the client should have now."""
     @property
     def state(self) -> tuple[str, str, int | None, int | None]:
-        """What it does and why; the delay by which it decided, and its threshold (nanoseconds)."""
+        """Its state and the reason; the delay that decided, and its threshold (nanoseconds)."""
 
 @final
 class ContentServer:
@@ -173,16 +173,16 @@ class ContentServer:
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
     def snapshot(self) -> str:
-        """What it does now, and has done (a JSON object)."""
+        """The server's state and counters (a JSON object)."""
     def reload(self) -> bool:
         """Begin to read the certificate and its key again, and to reopen the access log.
 
         Gives whether it has begun: not while the last time still waits for a disk.
         """
     def reloaded(self) -> list[str] | None:
-        """What went wrong, in words, once what `reload` has begun is done; then None again.
+        """The errors of the last reload, in words, once it is done; then None again.
 
-        What could not be read or opened stays as it was.
+        A file that could not be read or opened keeps its old content.
         """
     def stop(self) -> None:
         """End soon, when answers under way have ended; the second time, at once."""
@@ -206,7 +206,7 @@ class LastResort:
     def heard(self) -> int:
         """How often they have come; a handler in Python may be called once for two."""
     def cancel(self) -> None:
-        """What went on has ended."""
+        """Cancel it: the process ends in order."""
 
 @final
 class UtpTransfer:
@@ -413,7 +413,7 @@ class TorrentClient:
     def has(self) -> bytes:
         """The pieces that it has, as in a BITFIELD."""
     def take_events(self) -> str:
-        """What happened since this was last called (a JSON list)."""
+        """Events since the last call (a JSON list)."""
     def send_gaps(self) -> list[tuple[int, int]]:
         """A histogram of gaps between sends of blocks on one connection: milliseconds, count."""
     def wait(self, seconds: float) -> bool:
@@ -597,7 +597,7 @@ class TransferRules:
     def start(self, at_s: float, flow: int) -> None:
         """A flow has started then."""
     def receive(self, flow: int, received: int) -> None:
-        """What a flow has received in all."""
+        """`received` bytes have arrived for a flow in all."""
     def observe(
         self,
         now_s: float,
@@ -611,7 +611,7 @@ class TransferRules:
         min_rtt_s: float | None,
         own_delay_s: float | None,
     ) -> None:
-        """What the sending end of a flow says; None is what its transport does not say."""
+        """The state of a flow's sending end; None for values that its transport does not report."""
     def end(self, at_s: float, flow: int, stopped: bool) -> None:
         """A flow is over: stopped, or all is there, or its connection has ended it."""
     def mark(self, begins: bool) -> None:
@@ -721,7 +721,7 @@ class DownloadRules:
         bytes: int,
         instants_s: tuple[float | None, float | None, float | None],
     ) -> None:
-        """What a server, by its place in the list of them, has brought so far.
+        """Bytes that a server, by its place in the list of them, has brought so far.
 
         The instants are those of the first request, of the first byte and of the last one.
         """
@@ -808,7 +808,7 @@ class Division:
         Without a range, connections get equal parts; without a least split, no rest is halved.
         """
     def ask(self, connection: int) -> tuple[int, int] | None:
-        """What a connection that has asked for nothing asks for now; None if nothing is left."""
+        """The next range for an idle connection; None if nothing is left."""
     def receive(self, connection: int, bytes: int) -> tuple[int, bool]:
         """Bytes of its range came: how many were missing, and whether all of the range has come."""
     def lose(self, connection: int) -> None:
@@ -874,7 +874,7 @@ class SwarmRules:
         interested: int | None,
         unchoking: int | None,
     ) -> None:
-        """What the client of a peer says; None is what a program does not say.
+        """The state of a peer's client; None for values that its program does not report.
 
         Bytes of blocks received and sent, those that it had already, whole pieces, neighbours, and
         how many of them interest it and do not choke it.

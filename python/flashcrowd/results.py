@@ -82,7 +82,7 @@ class Results(store.Results):
 
 
 def _summary(of: Results) -> str:
-    """What the terminal prints after a run; nothing where the report's libraries are missing."""
+    """The output of a terminal after a run; empty where the report's libraries are missing."""
     try:
         from flashcrowd.report.summary import summary  # late: it takes a while to load
     except ModuleNotFoundError:

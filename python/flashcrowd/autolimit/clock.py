@@ -34,7 +34,7 @@ class Clock:
         return self._monotonic()
 
     def look(self) -> tuple[bool, float]:
-        """What happened since the last look.
+        """Compare the clocks; gives the changes since the last look.
 
         Returns:
             Whether time went by unseen (sleep, or a stopped process), and by how many seconds the

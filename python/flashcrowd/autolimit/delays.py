@@ -6,11 +6,11 @@ import statistics
 from collections import deque
 
 SPAN_NS = 5 * 10**9
-"""Delays are summed up over so long: several ticks of a client's limiter, about ten probes."""
+"""Delays are summed up over this time: several ticks of a client's limiter, about ten probes."""
 FEWEST = 4
 """Fewer answers within that time say nothing."""
 EMPTY_NS = 10_000_000
-"""A probe that waited less met no queue: a full packet takes so long at 1.2 Mbit/s."""
+"""A probe that waited less met no queue: a full packet takes this long at 1.2 Mbit/s."""
 FLAT_NS = 30_000_000
 """Below 30 ms of queueing delay a user sees no difference."""
 HEAVY_NS = 150_000_000

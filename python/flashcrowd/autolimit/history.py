@@ -1,4 +1,4 @@
-"""What happened in a run, as Parquet: a row a second, and the remarks between them."""
+"""The history of a run, as Parquet: a row a second, and the remarks between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says of the line: its name or its rates, as everywhere."""
+"""The line as the user states it: its name or its rates, as everywhere."""
 
 from __future__ import annotations
 

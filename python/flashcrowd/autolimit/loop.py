@@ -1,4 +1,4 @@
-"""The loop beside a real client: input with a timestamp, drain outputs, next deadline."""
+"""The loop of a real client: input with a timestamp, drain outputs, next deadline."""
 
 from __future__ import annotations
 

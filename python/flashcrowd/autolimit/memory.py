@@ -1,4 +1,4 @@
-"""What the user had, on disk before anything is changed.
+"""The user's limit, on disk before anything is changed.
 
 A process that is killed cannot restore it; the next one can.
 """
@@ -146,7 +146,7 @@ class Memory:
         self._sole = self._lock = None
 
     def damaged(self, why: str) -> Damaged:
-        """What a person should know of a file that cannot be used."""
+        """The error for a file that cannot be used."""
         return Damaged(
             f"{self.path}: {why}; it held the upload limit that your client had before autolimit "
             "changed it. Set the limit that you want in the client, then remove this file."
@@ -167,7 +167,7 @@ class Memory:
                     raise self.damaged("it is no file")
                 text = file.read(_LONGEST + 1)
             self._understand(text)
-            # What was ordered last may not have come to the client yet.
+            # The last order may not have come to the client yet.
             now = time.time()
             if self.ours and 0 <= now - about.st_mtime < _YOUNG_S:
                 self.orders.write(self.ours[-1])
@@ -216,7 +216,7 @@ def _sole(name: str) -> socket.socket | None:
 
 
 class Volatile(Memory):
-    """What a client of the same process had: it ends with us, so nothing is written."""
+    """The user's limit of a client in the same process: it ends with us, so nothing is written."""
 
     def __init__(self) -> None:
         self.had, self.ours, self._held = None, [], 0.0

@@ -16,7 +16,7 @@ from flashcrowd.client_api.client import Setting
 PAST = 1000
 """The number of different limits set by us that are remembered."""
 APPLY_NS = 5 * 10**9
-"""A client has so long to follow an order before another one is tried."""
+"""A client has this time to follow an order before another one is tried."""
 STUBBORN = 3
 """A client that ignored this number of orders in a row does not take limits."""
 LATE_NS = 60 * 10**9

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from flashcrowd.autolimit.history import History
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends a run in good order: Ctrl-C, systemd, a terminal that was closed."""
+"""Signals that end a run in good order: Ctrl-C, systemd, a terminal that was closed."""
 SLOW = "Uploads are slow for the first half minute or longer, while it measures your line."
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person asks for.
+    """The options of a run.
 
     Attributes:
         control: the controller's name.

@@ -23,12 +23,12 @@ GONE_NS = 10 * 10**9
 MUTE_NS = 60 * 10**9
 """Without any answer to a probe for this long, nothing is known of the line any more."""
 RATE_SPAN_NS = 5 * 10**9
-"""Rates are shown over so long: clients renew their counters every second or two."""
+"""Rates are shown over this time: clients renew their counters every second or two."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """What there is to be shown.
+    """The values of the display.
 
     Attributes:
         up: upload in bytes per second; None before two readings.
@@ -120,7 +120,7 @@ class Session:
         self._started = False
         self._take(now, reading)
 
-    # What happens.
+    # Events.
 
     def on_said(self, now: int, said: Said, order: LimitChange | None = None) -> None:
         """The client has answered; `order` is what it was sent."""
@@ -186,7 +186,7 @@ class Session:
             self._mute_since = None
         self._control.on_event(now, event)
 
-    # What is to be done.
+    # Orders.
 
     @property
     def active(self) -> bool:
@@ -206,7 +206,7 @@ class Session:
 
     @property
     def user(self) -> Setting:
-        """What the user wants the client to have, restored at the end."""
+        """The setting that the user wants, restored at the end."""
         return self.owner.user
 
     def order(self, now: int) -> LimitChange | None:
@@ -232,7 +232,7 @@ class Session:
         return None if wanted is None or (user is not None and wanted >= user) else wanted
 
     def status(self) -> Status:
-        """What there is to be shown."""
+        """The values of the display."""
         phase, reason, decided, threshold = self._control.state
         heard = self._delays
         queue = heard.words()

@@ -1,4 +1,4 @@
-"""What autolimit does, and why: each state once, with what it means.
+"""The states of autolimit: each once, with its meaning.
 
 Those of the two controllers in use are in the core (`crates/upload/src/autolimit/states.rs`).
 """
@@ -11,7 +11,7 @@ from flashcrowd import _core
 
 
 class State(NamedTuple):
-    """What is done, why, and what that means to a reader of the log."""
+    """The action, its reason, and the meaning for a reader of the log."""
 
     phase: str
     reason: str

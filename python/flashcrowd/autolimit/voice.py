@@ -98,7 +98,7 @@ class Voice:
 def line(status: Status, dry: bool = False) -> str:
     """The live line: rates, limit, delay over the least one, what is done, why, and the queue.
 
-    What is not known yet is left out.
+    Unknown values are left out.
     """
     limit = rate(status.wanted if dry else status.limit, "none")
     words = []

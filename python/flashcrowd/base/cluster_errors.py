@@ -1,4 +1,4 @@
-"""What can be wrong with other machines, in one line with the remedy."""
+"""Errors of other machines, in one line with the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a study, in words that name the place; and how a run ends without tables."""
+"""Errors of a study, in words that name the place; and how a run ends without tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = 20
 """Mistakes or doubts that are shown of a long list."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-"""What a terminal takes for a command (ECMA-48): colours, moves, titles."""
+"""Sequences that a terminal takes for a command (ECMA-48): colours, moves, titles."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class StudyError(Exception):
 
 
 class Unusable(Exception):
-    """What a person named cannot be used; the message names it and says what to do."""
+    """A file or address that the user named cannot be used; the message says what to do."""
 
 
 class Cancelled(Exception):
@@ -141,7 +141,7 @@ def why(error: BaseException) -> str:
 
 
 def refused(error: BaseException) -> str:
-    """What the system refused, in a line; with the limit that is the reason, if one may be."""
+    """The system's error, in a line; with the limit that may be the reason."""
     said = str(error) or type(error).__name__
     return f"{said}: {limit(error)}" if limit(error) else said
 
@@ -207,7 +207,7 @@ def visible(text: str) -> str:
 
 
 def shown_line(line: str) -> str:
-    """What a line of a program shows: without colours, after the last return to its begin."""
+    """A program's line as a terminal shows it: without colours, after its last carriage return."""
     return visible(_ESCAPE.sub("", line).rpartition("\r")[2].replace("\t", " "))
 
 

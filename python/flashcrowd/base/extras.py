@@ -1,4 +1,4 @@
-"""What a plain installation leaves out, and how to get it."""
+"""The parts that a plain installation leaves out, and how to get them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _found(module: str) -> bool:
 
 
 def _installer() -> str:
-    """What installs into this environment."""
+    """The program that installs into this environment."""
     import shlex
     import shutil
 
@@ -86,7 +86,7 @@ def _installer() -> str:
 
 
 def requirements(extra: str) -> list[str]:
-    """What an extra installs, with its lower bounds, as this installation says it."""
+    """The requirements of an extra, with lower bounds, as this installation lists them."""
     from importlib.metadata import requires
 
     found: dict[str, None] = {}

@@ -1,10 +1,10 @@
 """Files below a folder that others can write to: opened by descriptor, never through a link.
 
-What a person names is followed wherever it leads. What lies below it is data from elsewhere: a link
-there may lead anywhere, a pipe or a device has no end, a length may be a lie. So each step below is
-taken from the descriptor of the folder before (`openat(2)` with `O_NOFOLLOW`), and a file is looked
-at before it is opened. Windows has no such steps: there a folder is its path, and each step is
-looked at before it is taken.
+A path that the user names is followed wherever it leads. Files below it are data from elsewhere: a
+link there may lead anywhere, a pipe or a device has no end, a length may be false. So each step
+below is taken from the descriptor of the folder before (`openat(2)` with `O_NOFOLLOW`), and a file
+is looked at before it is opened. Windows has no such steps: there a folder is its path, and each
+step is looked at before it is taken.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _walked(place: Path, names: tuple[str, ...]) -> Path:
 
 
 def at(name: str, folder: Folder) -> tuple[str | Path, dict[str, int]]:
-    """What names a file of an open folder for a call of `os`: a path, and its `dir_fd`."""
+    """A file of an open folder, for a call of `os`: a path, and its `dir_fd`."""
     return (folder / name, {}) if isinstance(folder, Path) else (name, {"dir_fd": folder})
 
 
@@ -232,7 +232,7 @@ def exists(path: Path, within: Path) -> bool:
 
 
 def names(folder: Path, within: Path) -> list[str]:
-    """What is in a folder below another, in order; nothing if it is not there.
+    """Names in a folder below another, in order; none if it is not there.
 
     Raises:
         Refused: it is a link, or no folder.

@@ -1,4 +1,4 @@
-"""What was made of tables: scenarios of one sweep share tables, and what follows from them."""
+"""A cache of what is made of tables: scenarios of one sweep share tables and their results."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
 MOST_WEIGHT = 20_000
-"""What is kept together has at most this weight: hosts, or other objects of their size. A host with
-its access line takes 2 kB."""
+"""The cache has at most this weight: hosts, or other objects of their size. A host with its access
+line takes 2 kB.
+"""
 
 
 def _one(result: Any) -> int:

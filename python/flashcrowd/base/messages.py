@@ -1,4 +1,4 @@
-"""What the processes of a run tell each other: dataclasses, a line of JSON for each.
+"""Messages between the processes of a run: dataclasses, a line of JSON for each.
 
 A line is an object with one key, the name of the message, as in `{"Progress": {"part": 0.5}}`.
 """

@@ -1,4 +1,4 @@
-"""What can be measured of a workload, and how a measure is written: "p95 ping of bystander".
+"""Metrics of a workload, and how a measure is written: "p95 ping of bystander".
 
 A **metric** is what is observed, once or many times in a run: a download time, a ping. A
 **statistic** makes one number a run of it; that number is a **measure**. In words:
@@ -221,7 +221,7 @@ STATISTICS = {
 """Statistics by name, besides the percentiles `p1` to `p99.9`."""
 
 CASE = "case"
-"""What stands for the first axis of a sweep, in place of a path, where a study names its values."""
+"""The name of a sweep's first axis, in place of a path, where a study names its values."""
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _FORM = 'a measure, as in "mean download time" or "p95 ping of bystander"'

@@ -1,4 +1,4 @@
-"""What a run is expected to need, as an engine predicts it from a plan."""
+"""The predicted need of a run, as an engine computes it from a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Need:
-    """What one run needs.
+    """The need of one run.
 
     For nine of ten ordinary plans packets and events are within a factor of 1.5 of what the run
     takes (`benches/needs/README.md`); the other numbers are less sure.

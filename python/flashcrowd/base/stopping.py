@@ -28,7 +28,7 @@ DRAIN = 30.0
 
 
 class Task(Protocol):
-    """What runs until it has ended, or is stopped."""
+    """A task that runs until it has ended, or is stopped."""
 
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended."""
@@ -47,7 +47,7 @@ def attend(
 ) -> int:
     """Waits until it has ended, and calls `tick` meanwhile; how often a signal came.
 
-    What `tick` raises is raised once it has ended.
+    An error of `tick` is raised once it has ended.
 
     Args:
         task: what runs.

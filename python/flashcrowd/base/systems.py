@@ -1,4 +1,4 @@
-"""What works on some operating systems alone."""
+"""Features of some operating systems only."""
 
 from __future__ import annotations
 

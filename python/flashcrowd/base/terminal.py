@@ -1,4 +1,4 @@
-"""What reaches a terminal: words as they are, and of control characters only our own.
+"""Output to a terminal: words as they are, and of control characters only our own.
 
 Names, keys and tables come from elsewhere, and a terminal obeys control characters in them: it
 changes its title, clears the screen, or answers as if on the keyboard. So each character that is
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BREAKS = re.compile(r"[\n\t]+")
 _ANEW = "\r\x1b[K"
 _OWN = re.compile(r"(\x1b\[[0-9;]*[mAK]|\x1b\[\?25[hl]|\x1b\[2K|\r|[\n\t]+)")
-"""What rich writes besides words: colours, and a live display that is drawn again in its place."""
+"""rich's output besides words: colours, and a live display that is redrawn in its place."""
 
 
 def plain(text: str) -> str:

@@ -30,7 +30,7 @@ class TooLong(ValueError):
 
 
 def loads(text: str) -> dict[str, object]:
-    """What a text says.
+    """The document of a text.
 
     Raises:
         TooDeep: something stands too deep in it.

@@ -69,7 +69,7 @@ class Quantity:
     __slots__ = ("amount", "unit")
 
     noun: ClassVar[str]
-    """What it is called in messages, with its article."""
+    """Its name in messages, with its article."""
     units: ClassVar[Mapping[str, Fraction]]
     """Base units in each unit, from small to large."""
     example: ClassVar[str]
@@ -117,7 +117,7 @@ class Quantity:
 
     @classmethod
     def phrase(cls) -> str:
-        """What is allowed, for messages."""
+        """The allowed values, for messages."""
         return f'{cls.noun} with its unit, as in "{cls.example}" (units: {", ".join(cls.units)})'
 
     @classmethod
@@ -178,7 +178,7 @@ class Quantity:
 
     @classmethod
     def _readings(cls, number: str) -> Iterable[str]:
-        """What a number without a unit may have meant, with it."""
+        """Readings of a number without a unit, each with a unit."""
         return [f"{number} {unit}" for unit in cls.usual]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What `check` says of the lines alone, in words."""
+"""The bounds that `check` prints, which follow from the lines alone, in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Said:
 
 
 def lines(study: Study, points: Sequence[Point]) -> list[str]:
-    """What the lines alone say of the points of a study; equal bounds once. None without files."""
+    """Bounds from the lines alone at the points of a study; equal ones once. None without files."""
     found: dict[_Said, list[int]] = {}
     for point in points:
         for said in _of(point.scenario):
@@ -113,7 +113,7 @@ def _never(bound: Bound) -> str:
 
 
 def _shares(said: _Said) -> Iterator[str]:
-    """What peers must send, to be as fast as possible and to be done in the time that is asked."""
+    """The share that peers must send, for the fastest end and for the time that is asked."""
     bound, asked = said.bound, said.asked_s
     fastest = bound.fastest_s
     if bound.peers_bps and math.isfinite(fastest) and bound.from_peers(fastest):

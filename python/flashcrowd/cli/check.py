@@ -87,7 +87,7 @@ def check(
 
 
 def _too_big(error: StudyError) -> str:
-    """What the lines say of a study whose only mistake is that it has too many hosts."""
+    """Bounds from the lines, for a study whose only mistake is that it has too many hosts."""
     study = error.study
     if not isinstance(study, Study) or any(it.allowed != TOO_MANY for it in error.problems):
         return ""
@@ -110,7 +110,7 @@ def _show(text: str) -> None:
 
 
 def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:
-    """What all of a study needs. The engine looks at every plan, so that what passes here runs."""
+    """The need of all of a study. The engine looks at every plan, so that what passes here runs."""
     points = study.points()
     plans = (point.plan().to_json() for point in points)
     try:
@@ -163,7 +163,7 @@ MEMORY = "memory of all is the whole process's"
 
 
 def _needed(points: Sequence[Point], need: StudyNeed, all: bool, where: str) -> list[str]:
-    """What runs of each point need, and the whole study; points with equal rows have one."""
+    """The need of each point's runs, and of the whole study; points with equal rows share one."""
     if not need.known:
         return ["What it will need, this engine cannot tell."]
     alike: dict[tuple[str, ...], list[int]] = {}
@@ -197,7 +197,7 @@ def _room(available: int | None, wrong: Problem | None) -> list[str]:
 
 
 def _long(need: StudyNeed) -> list[str]:
-    """What would be quicker, where the runs take long."""
+    """A quicker way, where the runs take long."""
     advice = long(need.seconds) if need.known else ""
     return [f"Note: {advice}"] if advice else []
 

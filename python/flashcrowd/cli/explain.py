@@ -82,7 +82,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _of_names(name: str) -> list[str]:
-    """What has this name in each list of `flashcrowd list`, and a list that is called so."""
+    """Entries of this name in each list of `flashcrowd list`, and a list of this name."""
     parts = []
     for kind in KINDS.values():
         if kind.name == name:
@@ -127,7 +127,7 @@ def _flat(table: Mapping[str, object], before: str = "") -> dict[str, str]:
 
 
 def _of_measures(text: str) -> list[str]:
-    """What a measure is, as a report names it."""
+    """The meaning of a measure, as a report names it."""
     try:
         named = metrics.parse(text.lower())
     except UnitError:
@@ -166,7 +166,7 @@ def _of_clients(name: str) -> list[str]:
 
 
 def _of_states(text: str) -> list[str]:
-    """What `flashcrowd autolimit` means by a phase or a reason."""
+    """The meaning of a phase or a reason of `flashcrowd autolimit`."""
     phases: dict[str, list[tuple[str, str]]] = {}
     for phase, reason, meaning in states.called(text):
         phases.setdefault(phase, []).append((f"{reason} ", meaning))
@@ -174,7 +174,7 @@ def _of_states(text: str) -> list[str]:
 
 
 def _of_kinds(name: str) -> list[str]:
-    """What a table of this kind is, at each place where one may stand, and its keys."""
+    """A table of this kind, at each place where it is allowed, and its keys."""
     word, parts = "-".join(name.lower().split()), dict[str, None]()
     if _of_names(word):
         return []
@@ -211,7 +211,7 @@ def _not_found(asked: str) -> str:
 
 
 def _labelled(label: str, lines: Iterable[str]) -> list[tuple[str, str]]:
-    """A label beside the first of some lines."""
+    """A label in front of the first of some lines."""
     return [(label * (number == 0), line) for number, line in enumerate(lines)]
 
 

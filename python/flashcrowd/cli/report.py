@@ -59,7 +59,7 @@ def report(
 
 
 def _printing(form: str, width: str, font: str) -> Callable[[], AbstractContextManager[None]]:
-    """What makes figures for a paper while a page is drawn.
+    """The context that makes figures for a paper while a page is drawn.
 
     Raises:
         UnitError: an option cannot be; says which, and what can.

@@ -25,9 +25,9 @@ from flashcrowd.study.threads import Threads
 def admitted(
     campaign: Campaign, engine: Engine, jobs: int | None, force: bool, place: Executor | None
 ) -> StudyNeed | None:
-    """What a study needs of this machine, see `admit`; None where other machines do the runs.
+    """The need of a study on this machine, see `admit`; None where other machines do the runs.
 
-    What runs need is then compared with the memory of each worker.
+    The need of runs is then compared with the memory of each worker.
     """
     if place is None:
         return admit(campaign, engine, jobs, force)

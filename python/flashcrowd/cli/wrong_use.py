@@ -34,7 +34,7 @@ _BOUNDS = {"gte": "at least", "gt": "more than", "lte": "at most", "lt": "less t
 
 
 def told(error: CycloptsError, app: App) -> StudyError:
-    """What is wrong with a command line."""
+    """The error of a command line."""
     command = shlex.join([*app.name, *(error.command_chain or ())])
     problem = _problem(error)
     hint = " ".join(filter(None, (problem.hint, f"See {command} --help.")))

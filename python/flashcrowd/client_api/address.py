@@ -88,7 +88,7 @@ class Address:
 
 
 def _without_password(text: str) -> str:
-    """What may be shown of what was given: of all before the last @ the scheme and the user."""
+    """The printable part of an address: of all before the last @ the scheme and the user."""
     before, at, place = text.rpartition("@")
     scheme, slashes, user = before.partition("://")
     if not slashes:

@@ -1,4 +1,4 @@
-"""What autolimit needs of a BitTorrent client, and how a client can fail it."""
+"""The interface of a BitTorrent client for autolimit, and its errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a client says at one instant.
+    """The counters and settings of a client at one instant.
 
     Attributes:
         uploaded: payload bytes since the client was started.
@@ -66,7 +66,7 @@ class Client(Protocol):
     """A client that is running. Every method may raise `Gone` or `Refused`."""
 
     name: str
-    """What people call it."""
+    """The client's name in messages."""
     place: str
     """Where it is, without credentials."""
 
@@ -84,11 +84,11 @@ class Client(Protocol):
         ...
 
     def setting(self, kept: Mapping[str, object]) -> Setting:
-        """What `Setting.kept` of an earlier process says; `Gone` if it says nothing."""
+        """The setting of an earlier process's `Setting.kept`; `Gone` if it has none."""
         ...
 
     def rounded(self, limit: int) -> int:
-        """What the client makes of a limit in bytes per second.
+        """A limit in bytes per second as the client rounds it.
 
         Never 0, and never above `limit` unless that is below the client's least.
         """

@@ -29,7 +29,7 @@ from flashcrowd.client_api.client import Gone
 HEADER = struct.Struct("!BI")
 VERSION = 1
 RESPONSE, ERROR, EVENT = 1, 2, 3
-"""What a message of the daemon is."""
+"""Kinds of messages of the daemon."""
 ANSWERS = RESPONSE, ERROR
 
 

@@ -51,5 +51,5 @@ def flag(values: Mapping[str, object], name: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """What a client calls itself, fit for a terminal: its first printable characters."""
+    """A client's own name, fit for a terminal: its first printable characters."""
     return "".join(letter for letter in text if letter.isprintable())[:_NAMED]

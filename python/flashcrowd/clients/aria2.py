@@ -44,8 +44,9 @@ _OWN = {
     "nagle": "true",
     "requests.request_timeout": "60 s",
 }
-"""What no option changes, but its source says (1.36: `OptionHandlerFactory`, whose hidden ones
-neither the command line nor a file may set, and `DefaultBtAnnounce`)."""
+"""Behaviour that no option changes, from its source (1.36: `OptionHandlerFactory`, whose hidden
+ones neither the command line nor a file may set, and `DefaultBtAnnounce`).
+"""
 _STOPPED = "31"
 """The code of a download that was removed, as `aria2.remove` does."""
 
@@ -58,7 +59,7 @@ def found() -> Found | None:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and aria2 has no setting for: most of it."""
+    """Parts of the profile that aria2 has no setting for: most of it."""
     return own_rules(settings, *OFFERED, own=_OWN)
 
 

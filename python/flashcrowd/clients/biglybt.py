@@ -42,8 +42,9 @@ _OWN = {
     "choker.round": "10 s",
     "nagle": "true",
 }
-"""What no setting changes, but its source says (3.2.0: `PEPeerControlImpl.doUnchokes`,
-`TCPTransportHelper`)."""
+"""Behaviour that no setting changes, from its source (3.2.0: `PEPeerControlImpl.doUnchokes`,
+`TCPTransportHelper`).
+"""
 _LEAST_SLOTS = 2
 _LEAST_KIBIBYTES = 5
 """Below this upload limit (`CONFIG_DEFAULT_MIN_MAX_UPLOAD_SPEED`) it limits downloads, too."""
@@ -52,7 +53,7 @@ _PLUGINS = (
     *("azbpupnp", "azbuddy", "azextseed", "azintrss", "azintsimpleapi", "azlocaltracker"),
     "aznetstat",
 )
-"""What it brings along and what a peer here must not have: other sources of peers, other ports."""
+"""Defaults that a peer here must not have: other sources of peers, other ports."""
 _FLAGS = (
     # A peer has little to do: one thread collects garbage, and code is compiled once.
     *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"),
@@ -62,12 +63,12 @@ _FLAGS = (
     "-Dazureus.loadplugins=0",
 )
 _INCOMPLETE = ".part"
-"""What follows the name of a file until it is complete."""
+"""The suffix of a file until it is complete."""
 _ALERTS = 4
 _LIMIT = re.compile(r"\u2502 (\d+)\s*$", re.MULTILINE)
 """A whole number as its console shows settings."""
 _PINGS = re.compile(rb" average=(\d+), running_average=\d+,idle_average=(\d+)")
-"""What its controller writes of pings, in milliseconds."""
+"""Pings in its controller's log, in milliseconds."""
 _VERSION = re.compile(rb"\d+(?:\.\d+){3}")
 
 
@@ -97,7 +98,7 @@ def _class_path(path: str) -> list[Path]:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and BiglyBT has no setting for."""
+    """Parts of the profile that BiglyBT has no setting for."""
     if settings.upload and settings.upload != _kibibytes(settings.upload) << 10:
         given = f"{_kibibytes(settings.upload)} KiB/s"
         yield Unmet("upload", f"{settings.upload} B/s", given)
@@ -122,7 +123,7 @@ def told(job: Job) -> dict[str, int | str]:
 
 @dataclass(frozen=True)
 class _Machine:
-    """What is given to one Java machine.
+    """The input of one Java machine.
 
     Attributes:
         place: where it runs.
@@ -168,7 +169,7 @@ class _Machine:
             **given,
         }
         (config / "biglybt.config").write_bytes(bencode.encode(settings))
-        # What a machine knows that has been in a DHT before: its own address, and others.
+        # The state of a machine that has been in a DHT before: its own address, and others.
         (config / "dht" / "addresses.dat").write_bytes(
             bencode.encode({"most_recent": self.place.address})
         )
@@ -214,7 +215,7 @@ class BiglyBT(Daemon):
         self._heard = 0
         """How much of its controller's log was read."""
         self.control: list[Asked] = []
-        """What its own upload controller does, if it is to have one."""
+        """The actions of its own upload controller, if it has one."""
         # The file gets its name when it is complete.
         self.hook = job.content
         job.unmet.extend(unmet(job.settings))
@@ -282,7 +283,7 @@ class BiglyBT(Daemon):
         return progress
 
     def _note(self, before: Progress, now: Progress) -> None:
-        """What its own controller does, by the limit that it has now and its log."""
+        """The actions of its own controller, by the limit that it has now and its log."""
         said = _LIMIT.search(self._do("set", "Max Upload Speed KBs"))
         limit = int(said[1]) << 10 if said and said[1] != "0" else None
         rtt = base = None

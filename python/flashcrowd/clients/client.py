@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a client said of itself.
+    """The state that a client reports.
 
     Attributes:
         at: when, by `time.monotonic`.
@@ -100,7 +100,7 @@ class Unchoke:
 
 @dataclass
 class Job:
-    """What a client is started for.
+    """The job of a client.
 
     Attributes:
         place: where it runs.
@@ -186,7 +186,7 @@ class Client(ABC):
 
     @abstractmethod
     def look(self) -> None:
-        """Bring `progress`, `completed_at` and `have` up to date, or have the program do so soon.
+        """Bring `progress`, `completed_at` and `have` up to date, or have the program do so later.
 
         Raises:
             ClientFailed: it crashed or hangs.
@@ -224,7 +224,7 @@ class Client(ABC):
         """It goes at once, without a word. May be called at any time, also twice."""
 
     def interface(self) -> Interface:
-        """What `flashcrowd autolimit` talks to; of the programs of `controller.CONTROLLED`."""
+        """The interface for `flashcrowd autolimit`; of the programs of `controller.CONTROLLED`."""
         raise NotImplementedError(f"autolimit does not know {self.program}")
 
     def last_lines(self) -> list[str]:

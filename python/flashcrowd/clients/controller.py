@@ -1,4 +1,4 @@
-"""The upload controller beside a client: the loop of `flashcrowd autolimit`, at its place."""
+"""The upload controller of a client: the loop of `flashcrowd autolimit`, at its place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def of(population: Population) -> ControlledUpload | None:
 def differences(
     plan: Plan, population: Population, program: str, settings: Settings
 ) -> Iterator[Unmet]:
-    """In what the controller beside a program is another one than the plan says.
+    """The differences between the controller beside a program and the plan's.
 
     Args:
         plan: the plan.
@@ -96,7 +96,7 @@ def differences(
 
 
 def _own_differences(spec: ControlledUpload, program: str) -> Iterator[Unmet]:
-    """What the plan says and the controller of a program itself does not."""
+    """Rules of the plan that the controller of a program itself lacks."""
     kind = spec["controller"]["kind"]
     yield _unmet("name", kind, f"that of {program} itself, by its own defaults and counters")
     yield _unmet("reflector", "whom the controller asks", "the nodes of its DHT that it chooses")
@@ -220,7 +220,7 @@ class Controller:
 
     @property
     def rows(self) -> Sequence[Asked]:
-        """What it heard of its client so far."""
+        """The answers of its client so far."""
         return () if self._session is None else self._session.rows
 
     def stop(self) -> None:
@@ -292,7 +292,7 @@ class Own:
     """The controller that a client has by itself: it is only seen.
 
     Attributes:
-        rows: what it did so far, as its client says.
+        rows: its actions so far, as its client reports.
         failure: always empty: it ends with its client.
     """
 

@@ -1,4 +1,4 @@
-"""What clients that are processes of their own have in common."""
+"""The common part of clients that are processes of their own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Daemon(Client):
         self._told = True
         """Whether it announces `stopped` when it leaves."""
 
-    # What differs from program to program.
+    # Differs from program to program.
 
     @abstractmethod
     def is_up(self) -> bool:
@@ -89,7 +89,7 @@ class Daemon(Client):
         if self._process is not None:
             self._process.end()
 
-    # What does not.
+    # Common to all programs.
 
     def start(self, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
         """Start the process.
@@ -171,7 +171,7 @@ class Daemon(Client):
                 self.completed_at = time.monotonic() - age
 
     def has(self) -> int | None:
-        """What `ask` saw last."""
+        """The last answer to `ask`."""
         return self._bits
 
     def leave(self, *, told: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of each of libtorrent's settings in the profile of its name."""
+"""libtorrent's settings and their keys in the profile of its name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def settings() -> Iterator[tuple[str, str, str]]:
 
 
 def modelled() -> dict[str, Any]:
-    """What the profile says of each setting that it has a key for, as libtorrent would say it.
+    """The value of each setting that the profile has a key for, in libtorrent's form.
 
     A setting whose key has another value than the file knows has no value: None.
     """
@@ -51,7 +51,7 @@ def _where(entry: Mapping[str, object]) -> str:
 
 
 def _said(entry: Mapping[str, Any]) -> Any:
-    """What the profile, or the uTP configuration, says at the key of an entry."""
+    """The value of the profile, or the uTP configuration, at the key of an entry."""
     table: Any = shipped.profiles()[NAME] if "profile" in entry else shipped.utps()[NAME]
     for key in (entry.get("profile") or entry["utp"]).split("."):
         table = table[key]

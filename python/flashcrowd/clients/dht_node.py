@@ -43,7 +43,7 @@ def contacts(places: Sequence[HostSandbox], port: int) -> bytes:
 
 
 def answer(request: bytes, number: int, others: bytes) -> bytes | None:
-    """What a node answers; None to what it does not know.
+    """The answer of a node; None to an unknown request.
 
     Args:
         request: a datagram.

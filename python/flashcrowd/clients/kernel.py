@@ -1,4 +1,4 @@
-"""What the kernel says of one place."""
+"""The kernel's counters of one place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def listeners(place: HostSandbox, port: int) -> frozenset[int]:
 
 
 def timeouts(place: HostSandbox) -> int:
-    """TCP retransmission timeouts so far in the namespace of a place (`TcpExt` `TCPTimeouts`).
+    """TCP retransmission timeouts in the namespace of a place (`TcpExt` `TCPTimeouts`).
 
     0 without an own namespace: the machine's counter mixes all programs.
     """
@@ -40,7 +40,7 @@ def timeouts(place: HostSandbox) -> int:
 
 
 def retransmits(place: HostSandbox) -> int:
-    """TCP segments sent again so far in the namespace of a place (`Tcp` `RetransSegs`).
+    """TCP segments retransmitted in the namespace of a place (`Tcp` `RetransSegs`).
 
     0 for a place without a namespace of its own.
     """

@@ -40,7 +40,7 @@ _PIECE_TIMEOUT_NS = 20 * 10**9
 _MOST_AT_ONCE = 255
 """`torrent_connect_boost` is kept in eight bits."""
 _HEADER = 40
-"""What `rate_limit_ip_overhead` counts for a packet, in bytes."""
+"""Bytes that `rate_limit_ip_overhead` counts for a packet's headers."""
 _OWN_RECONNECT_NS = 60 * 10**9
 """`min_reconnect_time` as it ships."""
 _MANY = 1000
@@ -87,8 +87,8 @@ def found() -> Found | None:
 def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], list[Unmet]]:
     """The session's settings for a profile, and what they cannot say.
 
-    What a profile does not have (an allowed-fast set, turnover of peers, a limit that counts
-    headers, TCP that makes room for uTP) is switched off.
+    Features that a profile does not have (an allowed-fast set, turnover of peers, a limit that
+    counts headers, TCP that makes room for uTP) are switched off.
 
     Args:
         settings: what the plan asks.
@@ -106,7 +106,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     queue_s, whole_ns = settings.queue_time_s, picker["whole_pieces_ns"]
     turns_over = connections["turnover_ns"] is not None
     made: dict[str, object] = {
-        # What a testbed must not have: neighbours from elsewhere, encryption, other protocols.
+        # Features that a testbed must not have: neighbours from elsewhere, encryption, other
+        # protocols.
         "enable_dht": False,
         "enable_lsd": False,
         "enable_upnp": False,
@@ -260,7 +261,7 @@ _IN_OTHER_WORDS = {
     "requests.strict_end_game": "of whoever has nothing else to be asked for",
     "limiter.sharing": "quota, for blocks and messages",
 }
-"""What it does where a profile asks for something else than the profile of its name."""
+"""Its behaviour where a profile asks for something else than the profile of its name."""
 
 
 @cache
@@ -269,7 +270,7 @@ def _shipped() -> dict[str, str]:
 
 
 def own(rules: Rules, decided: Mapping[str, str]) -> dict[str, str]:
-    """What libtorrent does by itself, by key of a profile: it ships as the profile of its name.
+    """Decisions of libtorrent's own, by key of a profile: it ships as the profile of its name.
 
     Of announces that fail that profile has mainline's rules; libtorrent's are others.
 
@@ -292,7 +293,7 @@ def own(rules: Rules, decided: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and libtorrent has no setting for."""
+    """Parts of the profile that libtorrent has no setting for."""
     rules = settings.rules
     connections, requests, choker = rules["connections"], rules["requests"], rules["choker"]
     said, late = asked(rules), _timeouts_s(requests)
@@ -305,7 +306,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
     }
     given = own(rules, decided)
     yield from own_rules(settings, *OFFERED, own=given)
-    # What there is a setting for that cannot say everything.
+    # Parts for which there is a setting of too few values.
     yield from rounded(rules, _WHOLE_SECONDS, _WHOLE_PERCENT)
     for name, seconds in late.items():
         if requests[f"{name}_timeout_ns"] is None:
@@ -330,7 +331,7 @@ def header(settings: Settings) -> Iterator[Unmet]:
 
 
 def rounded(rules: Rules, seconds: Iterable[str], percent: Iterable[str]) -> Iterator[Unmet]:
-    """What settings in whole seconds, and in whole percent, cannot say."""
+    """Values that settings in whole seconds, and in whole percent, cannot have."""
     read = asked(rules)
     found = {name: it for name, it in values(rules).items() if name in read}
     for name in seconds:
@@ -344,7 +345,7 @@ def rounded(rules: Rules, seconds: Iterable[str], percent: Iterable[str]) -> Ite
 
 
 def _of_connections(connections: Rules) -> Iterator[Unmet]:
-    """What the settings of connections cannot say."""
+    """Values that the settings of connections cannot have."""
     again_ns = _reconnect_ns(connections)
     if again_ns is None:
         yield Unmet("connections.reconnect", "none", "none, nor when the tracker names it again")

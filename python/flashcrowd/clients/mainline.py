@@ -28,7 +28,7 @@ _OWN = {
     "limiter.hand_over": "room",
     "peer_exchange.enabled": "false",
 }
-"""What it cannot do as every profile asks: it knows others by numbers, which no one else has."""
+"""Profile keys that it decides by itself: it knows others by numbers, which no one else has."""
 _LISTED = ("connections.tcp_fallback", "control_behind_piece", "requests.stamped", *_OWN)
 _LAST = 12
 

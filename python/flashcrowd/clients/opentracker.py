@@ -50,7 +50,7 @@ def _is_mapped(user: int) -> bool:
 
 
 def unmet(spec: Tracker) -> Iterator[Unmet]:
-    """What a plan asks of its tracker and opentracker has no setting for."""
+    """Rules of a plan's tracker that opentracker has no setting for."""
     rules = spec["rules"]
 
     def seconds(span_ns: int) -> str:

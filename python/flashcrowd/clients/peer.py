@@ -74,5 +74,5 @@ class Peer:
 
     @property
     def progress(self) -> Progress:
-        """What its client said last."""
+        """The last report of its client."""
         return self.client.progress if self.client is not None else Progress(0.0)

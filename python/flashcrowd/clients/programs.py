@@ -19,7 +19,7 @@ from flashcrowd.plan.types import (
 )
 
 DEFAULT = "libtorrent"
-"""What plays the peers of a population that names no program."""
+"""The program of a population that names none."""
 
 
 class _Module(Protocol):
@@ -58,7 +58,7 @@ class Program:
 
     @property
     def transports(self) -> tuple[settings.Transport, ...]:
-        """What its connections can be over."""
+        """The transports that its connections can have."""
         return self._load().TRANSPORTS
 
     @property

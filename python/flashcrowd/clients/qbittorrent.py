@@ -68,9 +68,9 @@ OFFERED = (
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and qBittorrent has no setting for, though its libtorrent may have.
+    """Parts of the profile that qBittorrent has no setting for, though its libtorrent may have.
 
-    What it leaves alone is as libtorrent ships.
+    All other settings are as libtorrent ships them.
     """
     rules = settings.rules
     if settings.transport == "utp" and not settings.falls_back:

@@ -37,8 +37,9 @@ _OWN = {
     "connections.keepalive": "120 s",
     "connections.timeout": "240 s",
 }
-"""What no command changes, but its library's source says (0.13.8: `receive_tracker_request`,
-`receive_keepalive`)."""
+"""Behaviour that no command changes, from its library's source (0.13.8: `receive_tracker_request`,
+`receive_keepalive`).
+"""
 _MOST_PEERS = 1 << 16
 PATH_MOST = 100
 """A Unix socket's path has at most 107 bytes (`unix(7)`)."""
@@ -52,7 +53,7 @@ def found() -> Found | None:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and rTorrent has no setting for."""
+    """Parts of the profile that rTorrent has no setting for."""
     if settings.upload is not None and settings.upload % 1024:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kibibytes(settings.upload)} KiB/s")
     yield from own_rules(settings, *OFFERED, own=_OWN)

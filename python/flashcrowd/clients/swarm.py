@@ -42,7 +42,7 @@ LEAD_S = 10.0
 READY_S = 60.0
 """A client that is not ready after this will never be."""
 CLOSE_S = 60.0
-"""A client that has not closed so long after the end is killed: what it downloaded counts."""
+"""A client that is not closed this long after the end is killed: what it downloaded counts."""
 LOOK_S = 0.1
 """How often clients are looked at."""
 PIECES_S = 1.0
@@ -78,7 +78,7 @@ class Swarm:
         rules: _core.SwarmRules | None = None,
         parsed: _core.Plan | None = None,
     ) -> None:
-        """What is to be played.
+        """The workload that is played.
 
         Args:
             plan: the plan's data.

@@ -23,7 +23,7 @@ def rows(swarm: Swarm) -> Rows:
 
 
 def _control(swarm: Swarm, came: list[Peer]) -> list[Row]:
-    """What controllers heard of their clients and did, in the order of time."""
+    """The inputs and actions of controllers, in the order of time."""
     found = [
         {
             "swarm": swarm.spec["name"],

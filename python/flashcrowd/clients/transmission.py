@@ -40,7 +40,7 @@ FIELDS = (
 OFFERED = ("connections.max_connections", "peer_exchange.enabled", "choker.slots")
 """The keys of a profile for which it has settings."""
 _OWN = {"connections.tcp_fallback": "true", "nagle": "true"}
-"""What no setting changes."""
+"""Behaviour that no setting changes."""
 _TOKEN = "X-Transmission-Session-Id"
 _LOCAL_ERROR = 3
 
@@ -53,7 +53,7 @@ def found() -> Found | None:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and Transmission has no setting for."""
+    """Parts of the profile that Transmission has no setting for."""
     if settings.upload and settings.upload % 1000:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
     yield from one_protocol(settings)

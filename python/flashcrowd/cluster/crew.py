@@ -142,7 +142,7 @@ class Crew:
 def ask(
     client: Client, function: Callable[..., Any], *given: Any, **options: Any
 ) -> dict[str, Any]:
-    """What workers answer to a function, by their address; in time, or not at all.
+    """The answers of workers to a function, by their address; in time, or not at all.
 
     Raises:
         ClusterError: no answer came in time.
@@ -161,10 +161,10 @@ def ask(
 
 
 def apart(call: Callable[[], T], wait_s: float) -> T:
-    """What a call of Dask's client returns, made in a thread of its own.
+    """The result of a call of Dask's client, made in a thread of its own.
 
-    What hangs, or is stopped, never answers. And where Ctrl-C meets a call that Dask has not begun
-    yet, its own handler (`distributed.utils.sync`) fails, with a traceback on the terminal.
+    A call that hangs, or is stopped, never answers. And where Ctrl-C meets a call that Dask has not
+    begun yet, its own handler (`distributed.utils.sync`) fails, with a traceback on the terminal.
 
     Raises:
         TimeoutError: it has not returned after `wait_s` seconds.

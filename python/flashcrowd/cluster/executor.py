@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flashcrowd.cluster.pool import Dask
 
 FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml or enoslib:FILE.toml"
-"""What `--on` may say."""
+"""The forms of `--on`."""
 
 CONNECT_S = 10.0
 """How long a scheduler has to answer, in seconds, whatever it says meanwhile, or does not say."""
@@ -123,7 +123,7 @@ def _connected(address: str):
     from flashcrowd.cluster.crew import apart
 
     try:
-        # What listens there may be something else, which never answers: Dask would wait for ever.
+        # The listener there may be something else, which never answers: Dask would wait for ever.
         client = apart(lambda: Client(address, timeout=CONNECT_S, set_as_default=False), CONNECT_S)
     except Exception as error:
         raise ClusterError(

@@ -1,8 +1,8 @@
 """Which runs go together in one task, so that a task lasts seconds.
 
-A task costs some milliseconds, whatever it holds: runs that are shorter travel together. As in
-guided self-scheduling (Polychronopoulos, Kuck 1987) a task is also at most a share of what is
-left, so that all workers end at about the same time.
+A task takes some milliseconds besides its runs: so short runs travel together. As in guided
+self-scheduling (Polychronopoulos, Kuck 1987) a task is also at most a share of what is left, so
+that all workers end at about the same time.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST = 2000
 class Groups:
     """The runs that wait, in order, and how long they are expected to take.
 
-    What was predicted is corrected by what was measured: of a run's own point, as soon as there is
-    one; before, by the ratio of all runs.
+    Measurements correct the prediction: of a run's own point, as soon as there is one; before, by
+    the ratio of all runs.
     """
 
     def __init__(

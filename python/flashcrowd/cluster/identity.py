@@ -1,4 +1,4 @@
-"""What a worker's code must be for its runs to be this study's."""
+"""The identity that a worker's code must have for its runs to be this study's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flashcrowd.store.provenance import Machine
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides the bytes of a run's tables, and how tasks are understood.
+    """The parts that decide the bytes of a run's tables, and how tasks are understood.
 
     Attributes:
         flashcrowd: version of the package.

@@ -1,4 +1,4 @@
-"""What workers share: the memory of their machine, and of the control group that they are in."""
+"""The memory that workers share: of their machine, and of the control group that they are in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AtOnce = Callable[[int], int]
 
 
 def at_once(sizes: Iterable[int]) -> AtOnce:
-    """What the largest of runs need that stand beside each other.
+    """The need of the largest runs side by side.
 
     Args:
         sizes: bytes that each run is expected to need.
@@ -113,7 +113,7 @@ class Room:
         for worker in self._workers.values():
             for share, count in worker.shares.items():
                 key = (worker.host, share)
-                # What was free before the first runs: later, it is less by what these have taken.
+                # The free memory before the first runs: later, these have taken some of it.
                 self._free.setdefault(key, count)
                 together.setdefault(key, []).append(worker)
         for key, workers in together.items():

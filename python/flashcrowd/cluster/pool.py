@@ -272,7 +272,7 @@ class _Execution:
         return [one.done(worker) for one in outcome.finished], outcome.failure
 
     def _who(self, future: Future[Outcome]) -> str:
-        """What a person calls the worker that has what became of a task."""
+        """The name of the worker that has the outcome of a task."""
         with self._reached():
             found = apart(lambda: self.client.who_has([future]), WHO_S)
             for addresses in cast("Mapping[str, Sequence[str]]", found).values():
@@ -281,7 +281,7 @@ class _Execution:
         return f"a worker of {self.pool.where}"
 
     def _outcomes(self, futures: Sequence[Future[Outcome]]) -> list[Outcome]:
-        """What became of tasks that have an outcome, brought here."""
+        """The outcomes of finished tasks, brought here."""
         if not futures:
             return []
         with self._reached():

@@ -37,12 +37,12 @@ LOOK = {
     kind: f"`{command}` shows its jobs; what they say is in `log_directory`, if [options] has one"
     for kind, command in {"slurm": "squeue --me", "oar": "oarstat -u"}.items()
 }
-"""What to look at where no worker comes: jobs that end as soon as they begin say why there."""
+"""Where to look if no worker comes: jobs that end as soon as they begin say why there."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the file of options says.
+    """The options of the file.
 
     Attributes:
         jobs: how many jobs wait or run at a time.
@@ -120,8 +120,8 @@ def cluster(
 ) -> Iterator[JobQueueCluster]:
     """A cluster of dask-jobqueue that has no jobs yet; what the queue says to them is `seen`.
 
-    What the options do not say: one process a core, so that what kills one run kills no other; no
-    dashboards; and Dask's settings for processes that are ours alone.
+    Defaults: one process a core, so that what kills one run kills no other; no dashboards; and
+    Dask's settings for processes that are ours alone.
 
     Raises:
         ClusterError: an option is unknown, or one is missing.
@@ -163,7 +163,7 @@ def cluster(
 
 
 def _mistake(error: Exception, kind: str) -> str:
-    """What is wrong with options, by what dask-jobqueue says, in a line."""
+    """The error of options, as dask-jobqueue reports it, in a line."""
     (line, *_) = str(error).splitlines()
     if unknown := re.match(r"Got unexpected keyword argument '(\w+)'", line):
         return f"options.{unknown[1]}: {kind} of dask-jobqueue has no such option"

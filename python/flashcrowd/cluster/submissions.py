@@ -1,4 +1,4 @@
-"""What a queue says to the jobs that it is given."""
+"""The answers of a queue to the jobs that it is given."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Submissions:
 
 
 def words(error: Exception) -> str:
-    """What a command that submits jobs said, as one line."""
+    """The error of a command that submits jobs, as one line."""
     text = str(error)
     _, _, said = text.partition("stderr:\n")
     lines = [line.strip() for line in (said or text).splitlines() if line.strip()]

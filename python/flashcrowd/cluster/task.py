@@ -1,4 +1,4 @@
-"""What a worker carries out: a task of several runs, and stopping it.
+"""The work of a worker: a task of several runs, and stopping it.
 
 Plans travel compressed, tables as streams of Arrow's IPC format. A task has no effect but its
 outcome, so that one may be carried out again, elsewhere, or by two workers at a time.
@@ -93,7 +93,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes:
         number: the task's.
@@ -109,7 +109,7 @@ class Outcome:
 
 
 class Unreadable(Exception):
-    """What came back of a run is no run; the message says why."""
+    """A run's result cannot be read; the message says why."""
 
 
 class OtherCode(Exception):

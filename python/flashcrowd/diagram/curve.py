@@ -1,4 +1,4 @@
-"""What a link carries over time, as a drawing shows it."""
+"""The rate of a link over time, as a drawing shows it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """What stands above it: both of its axes."""
+        """The title above it: both of its axes."""
         ends = "then again" if self.repeats else "then as at its end"
         way = f"{self.way} " if self.way else ""
         return f"{way}0 to {rate(max(self.bps))}, {span(self.length_s)}, {ends}"

@@ -20,7 +20,7 @@ _NOTHING = (None, "none", "0 ms", "0 s", "0 B", "0 %", "inherit", "unlimited", [
 
 @dataclass(frozen=True)
 class Task:
-    """What the hosts of a group do in a workload.
+    """The role of a group's hosts in a workload.
 
     Attributes:
         workload: name of the workload.
@@ -314,8 +314,9 @@ _FLOWS: dict[object, Callable[[Mapping[str, object], str, int], str]] = {
     "download": _download,
     "transfer": _transfer,
 }
-"""What is said of workloads between two hosts that have more to say than their kind: at the other
-end `there`, of the one that begins if the side is less than zero."""
+"""The words of workloads between two hosts that have more to say than their kind: at the other end
+`there`, of the one that begins if the side is less than zero.
+"""
 
 
 def _place(host: object, names: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""What a study varies has no single value that a drawing or a description could show."""
+"""A varied setting has no single value that a drawing or a description could show."""
 
 from __future__ import annotations
 

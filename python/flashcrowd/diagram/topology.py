@@ -24,7 +24,7 @@ Rectangle = tuple[float, float, float, float]
 
 @dataclass
 class _Free:
-    """What is taken of the drawing."""
+    """Occupied parts of the drawing."""
 
     page: Rectangle
     taken: list[Rectangle] = field(default_factory=list)
@@ -268,7 +268,7 @@ def _label(
     ways: Sequence[tuple[Point, Point]],
     notes: list[str],
 ) -> Iterator[str]:
-    """Words beside a place, where they cover the fewest lines; a number if there is no room."""
+    """Words next to a place, where they cover the fewest lines; a number if there is no room."""
     sizes = [TITLE] + [TEXT] * (len(words) - 1)
     room = max(width(it, size, bold=size == TITLE) for it, size in zip(words, sizes, strict=True))
     best: tuple[int, Rectangle] | None = None
@@ -328,7 +328,7 @@ def _cost(
     free: _Free,
     ways: Sequence[tuple[Point, Point]],
 ) -> Iterator[str]:
-    """What an edge costs, along it, where it covers the fewest other edges; if there is room."""
+    """Delay, rate and loss along an edge, where they cover the fewest others; if there is room."""
     said = _price(topology, edge)
     room = width(said, TEXT)
     own = at[edge.between[0]], at[edge.between[1]]

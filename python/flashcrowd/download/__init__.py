@@ -43,11 +43,11 @@ def fetch(
 ) -> Fetched:
     """Fetch a file over HTTP.
 
-    Bytes are put into `PATH.part` beside the target, which has its whole length from the
-    beginning on, and are verified by the digests that the server offers; then the file gets its
-    name. What came before an interruption is kept, as far as the server says by which version of
-    the file it is, and the next call goes on with it. A file that is there under its name is done
-    if it has the digest that is given, or the server's.
+    Bytes are put into `PATH.part` beside the target, which has its whole length from the beginning
+    on, and are verified by the digests that the server offers; then the file gets its name. After
+    an interruption, the next call resumes with the bytes that came, if the server names the version
+    of the file. A file that is there under its name is done if it has the digest that is given, or
+    the server's.
 
     Args:
         url: its address, `http` or `https`.
@@ -68,10 +68,10 @@ def fetch(
             ranges of one version, and one connection fetches what they cannot have.
         range_bytes: what each of several connections asks for at a time; None for equal parts.
         least_split_bytes: where nothing is left to ask for, a free connection takes half of the
-            longest rest of another, if that is at least so long; None for never. It takes all of a
-            shorter one of which less than this comes in 30 s.
-        durable: wait until the disk has what is noted or named, so that a power cut costs little;
-            without, it may cost all of it.
+            longest rest of another, if that is at least this long; None for never. It takes all of
+            a shorter one of which less than this comes in 30 s.
+        durable: wait until the disk has each note and name, so that a power cut loses little;
+            without, it may lose all of it.
 
     Raises:
         FetchError: the server, or the way to it, failed; what came is kept.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass
 class Served:
-    """What one address has brought in this call.
+    """Bytes of one address in this call.
 
     Attributes:
         url: the address, without credentials.
@@ -58,7 +58,7 @@ class Progress:
         rate: bytes a second in the last seconds.
         kept: whether what is there is kept if the download stops now.
         verifying: whether all bytes are there, and their digests are being made.
-        servers: what each address has brought so far.
+        servers: the bytes of each address so far.
     """
 
     path: Path

@@ -61,7 +61,7 @@ def range_of(runs: Sequence[tuple[int, int | None]]) -> str:
 
 
 class Asking:
-    """What one server is asked for, and in which form.
+    """The request to one server, and its form.
 
     Attributes:
         form: of the next request.

@@ -26,7 +26,7 @@ from flashcrowd.http.fields import ContentRange, Validator
 from flashcrowd.http.ranges import Run
 
 RANGE = 1 << 20
-"""What a connection asks for at a time, in bytes; the default of aria2's --piece-length."""
+"""The range of a request, in bytes; the default of aria2's --piece-length."""
 LEAST_SPLIT = 100 << 10
 """The shortest rest of a connection of which a free one takes half, in bytes; that of axel."""
 SLOW_S = 30.0
@@ -120,11 +120,11 @@ class Beside:
         self._over = False
         self._error: FetchError | None = None
         self._said = queue.SimpleQueue[str]()
-        """What a person should know; a text without words where a connection has ended."""
+        """Messages for a person; an empty text where a connection has ended."""
         self._sites: dict[int, Site] = {}
         self._least = least_split_bytes or 0
         self._came = [0] * connections
-        """What each connection has brought."""
+        """Bytes of each connection."""
         self._asked: list[float | None] = [None] * connections
         """Since when each one has its range, by `time.monotonic`."""
         self._rates = [0.0] * connections
@@ -302,7 +302,7 @@ class Beside:
             self._said.put(f"{url}: too slow; another connection fetches its last bytes")
 
     def _free(self, number: int) -> None:
-        """What is left of a connection's range is for any."""
+        """The rest of a connection's range is free for any."""
         self._asked[number] = None
         self._division.lose(number)
 

@@ -131,7 +131,7 @@ class Download:
         finally:
             self._proof.stop()
             part.close()
-            # What is kept now, to the byte.
+            # The bytes that are kept now.
             self._show(True)
 
     def _servers(self) -> tuple[Served, ...]:
@@ -289,7 +289,7 @@ class Download:
         source = self._part.source
         return source is not None and self._part.ranges.bytes == source.length
 
-    # What the server offers.
+    # Learn the server's offer.
 
     def _meet(self) -> None:
         """Asks what the server offers, without the file.
@@ -310,7 +310,7 @@ class Download:
             self._compare(self._length_of)
 
     def _compare(self, now: Validator) -> None:
-        """What an earlier call left may be of another version, even if it is whole."""
+        """Bytes of an earlier call may be of another version, even if they are all there."""
         source = self._part.source
         if source is None or self._is_same(now) or self._adopt(now, self._length):
             return
@@ -348,7 +348,7 @@ class Download:
         return True
 
     def _learn(self, answer: Answer) -> None:
-        """What an answer about the file says about the server."""
+        """Learn from an answer about the file."""
         self._answered = True
         self._where = answer.url
         validator = Validator.of(answer.fields)

@@ -1,4 +1,4 @@
-"""The file while it is fetched: its bytes beside the target, and a note of which of them are there.
+"""The file while it is fetched: its bytes next to the target, and a note of which are there.
 
 `NAME.part` has the length of the file from the beginning on. `NAME.part.json` names runs of bytes
 that are on the disk for sure: the bytes are flushed first, then the note is replaced as a whole.
@@ -37,7 +37,7 @@ MOST_NOTE = 64 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """What the bytes of a part are of.
+    """The file that a part's bytes are of.
 
     Attributes:
         url: the address that was asked for, without credentials.
@@ -73,7 +73,7 @@ class Part:
         """The addresses that have sent them."""
         self.lock = threading.Lock()
         self._changed = False
-        self._leave = False  # what is there is not for `close` to clear away
+        self._leave = False  # `close` must not remove it
         self._stop = threading.Event()
         self._notes: threading.Thread | None = None
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -242,7 +242,7 @@ class Part:
         return list(self.ranges.gaps(0, self.source.length))
 
     def take_notes(self) -> None:
-        """Note what is there now and then, beside the thread that fetches, until `close`."""
+        """Note at intervals which bytes are there, in a thread of its own, until `close`."""
         self._notes = threading.Thread(target=self._keep_noting, name="notes", daemon=True)
         self._notes.start()
 
@@ -250,7 +250,7 @@ class Part:
         rest = NOTE_S
         while not self._stop.wait(rest):
             begin = time.monotonic()
-            # What the disk refuses here, it refuses the thread that writes; that one says so.
+            # The thread that writes meets the same error of the disk, and reports it.
             with contextlib.suppress(OSError):
                 self.keep()
             rest = max(NOTE_S, REST * (time.monotonic() - begin))
@@ -357,7 +357,7 @@ def _foreign(path: Path) -> Local:
 
 
 def _read(text: bytes) -> tuple[Source, Ranges, set[str]] | None:
-    """What a note says; None if it is none."""
+    """The content of a note; None if it is none."""
     try:
         said = json.loads(text)
         if (said["format"], said["version"]) != (FORMAT, VERSION):

@@ -1,4 +1,4 @@
-"""What proves that the bytes of a part are the file: digests of its server, and a given one."""
+"""The proof that the bytes of a part are the file: digests of its server, and a given one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def listed(site: Site, where: str, length: int | None) -> Digests | float | None
 
 
 class Proof:
-    """The digests of a file, made beside the download and compared when all is there.
+    """The digests of a file, made during the download and compared when all is there.
 
     Args:
         part: the bytes.
@@ -104,10 +104,10 @@ class Proof:
         self._wrong: dict[int, int] = {}
         self._wrongs = 0
 
-    # What the server says.
+    # The server's digests.
 
     def learn(self, answer: Answer, version: Validator) -> None:
-        """What an answer about a version of the file says of digests."""
+        """Learn the digests in an answer about a version of the file."""
         digest = fields.repr_digest(answer.fields)
         if digest is not None or not version.same(self._said_of):
             if digest is None and self._said is not None:
@@ -147,10 +147,10 @@ class Proof:
             return self._said[1]
         return b""
 
-    # Beside the download.
+    # During the download.
 
     def begin(self) -> None:
-        """Make those digests beside the download of which it is known that they will be needed."""
+        """Start the digests that will be needed for sure, during the download."""
         if self._part.source is None:
             return
         if self._blocks is None and self._digests is not None and self._fits(self._digests):

@@ -47,7 +47,7 @@ class Answer:
         self._keeps = keeps and self._framing.end is not End.CLOSE
 
     def body(self) -> Iterator[memoryview]:
-        """What comes, as it comes; each piece is good until the next one.
+        """The body, as it comes; each piece is valid until the next one.
 
         Raises:
             Broken: it broke off, or nothing came for too long.

@@ -1,4 +1,4 @@
-"""Digests of what was written, beside the thread that fetches.
+"""Digests of written bytes, in a thread of their own.
 
 They are computed from the file on the disk, not from what came: so a byte in a wrong place is found
 as well. hashlib releases the interpreter's lock while it works.

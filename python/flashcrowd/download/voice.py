@@ -1,4 +1,4 @@
-"""What a person sees of a download: a bar in a terminal, a line now and then everywhere else."""
+"""A download's display: a bar in a terminal, a line now and then everywhere else."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Voice:
         return self._far is not None and self._far.kept
 
     def kept(self) -> str:
-        """What is kept of a download that was stopped."""
+        """The message about a download that was stopped."""
         if self._far is None or not self._far.kept:
             return "Nothing had come that can be kept."
         return f"{self._far.path.name}.part keeps {self._state(self._far)}."

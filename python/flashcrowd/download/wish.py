@@ -1,4 +1,4 @@
-"""What is wanted of a download."""
+"""The options of a download."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted.
+    """The options of a download.
 
     Attributes:
         target: where the file is to be.

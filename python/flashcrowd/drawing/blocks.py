@@ -1,4 +1,4 @@
-"""What a page consists of: sections of text, tables and figures, without any layout."""
+"""The parts of a page: sections of text, tables and figures, without any layout."""
 
 from __future__ import annotations
 

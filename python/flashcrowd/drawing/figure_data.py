@@ -20,7 +20,7 @@ _DECADES = 20.0
 
 @dataclass(frozen=True)
 class Series:
-    """What one line of a panel shows.
+    """One line of a panel.
 
     Attributes:
         panel: where it is drawn.
@@ -73,7 +73,7 @@ def spans_decades(series: Sequence[Series]) -> bool:
 
 
 def _drawn(panels: Sequence[Axes]) -> Iterator[Series]:
-    """What panels show that noted nothing: their lines with a name, or all if none has one."""
+    """The lines of panels that noted none: those with a name, or all if none has one."""
     for panel in panels:
         if not panel.get_visible():
             continue

@@ -33,7 +33,7 @@ _BLANK = re.compile(r"\n\s*\n+")
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """What the page may do: run these scripts, and load nothing."""
+    """The content security policy of a page: run these scripts, and load nothing."""
     sums = (base64.b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{it}'" for it in sums)
     return (

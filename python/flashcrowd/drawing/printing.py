@@ -48,7 +48,7 @@ class Printing:
         return [self.font, "DejaVu Sans"] if self.font else ["DejaVu Sans"]
 
 
-#: What is printed beside the drawings of pages, if anything.
+#: The print form besides the drawings of pages, if any.
 _wanted: ContextVar[Printing | None] = ContextVar("printing", default=None)
 
 
@@ -73,7 +73,7 @@ def printing(how: Printing) -> Iterator[None]:
 
 
 def asked(form: str, width: str = "", font: str = "") -> Printing:
-    """What a person asks for.
+    """The print form that the user asks for.
 
     Args:
         form: the format.

@@ -24,7 +24,7 @@ FIRST_PORT = 10_000
 
 @dataclass(frozen=True)
 class Context:
-    """What applications are made for.
+    """The run that applications are made for.
 
     Attributes:
         plan: the plan's data.
@@ -127,7 +127,7 @@ class App(ABC):
 
     @property
     def stopped(self) -> str | None:
-        """What the timeline stopped before it was complete."""
+        """Workloads that the timeline stopped before they were complete."""
         return None
 
     def progress(self, now_s: float) -> float:
@@ -187,7 +187,7 @@ class App(ABC):
 
 
 class Player(Protocol):
-    """What plays one workload."""
+    """The player of one workload."""
 
     def open(self, table: Timetable) -> None:
         """Make its sockets."""
@@ -197,7 +197,7 @@ class Player(Protocol):
 
 
 class Rules(Protocol):
-    """What happens in the workloads of a kind, as the simulation has it."""
+    """The rules of the workloads of a kind, as the simulation has them."""
 
     def undelivered(self, now_s: float) -> list[str]:
         """A line for each of which something did not come."""

@@ -1,4 +1,4 @@
-"""What a way through a plan's network carries at most."""
+"""The lowest rate on a way through a plan's network."""
 
 from __future__ import annotations
 

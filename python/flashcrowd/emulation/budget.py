@@ -23,8 +23,9 @@ PACKETS_PER_CORE = 25_000
 stacks, the emulator and the programs, at half of its time.
 """
 IDLE_HOST = 100
-"""What a host costs whose client waits, in packets per second: 20 libtorrent peers at 20 kB/s took
-5 % of a core (2 of them for packets), on a machine with other work beside."""
+"""The load of a host whose client waits, in packets per second: 20 libtorrent peers at 20 kB/s took
+5 % of a core (2 of them for packets), on a machine with other work.
+"""
 _PACKET_BYTES = 1448
 _WITH_ACKS = 1.5
 """Packets per data segment: one acknowledgement for every second segment."""
@@ -32,9 +33,10 @@ _PEER_BYTES = 100_000
 _PEER_PACKETS = _PEER_BYTES / _PACKET_BYTES * _WITH_ACKS
 """Packets per second of a peer that uploads and downloads 100 kB/s."""
 FREE = 0.3
-"""The share of the processors' time that has to be free before one more run begins. A run costs
-most at its start, and what its clients do besides packets is not predicted: 16 runs of six clients
-that fitted by their packets, and began together, took all of two cores for minutes."""
+"""The share of the processors' time that has to be free before one more run begins. A run takes
+most at its start, and the work of its clients besides packets is not predicted: 16 runs of six
+clients that fitted by their packets, and began together, took all of two cores for minutes.
+"""
 _LOOK_S = 0.1
 MOST_PER_CORE = 4
 """Runs at a time, by default: a prediction leaves out the load of starts and ends."""
@@ -69,7 +71,7 @@ class _Cancellable(Protocol):
 
 
 class _Budget:
-    """What is left of this machine."""
+    """The free part of this machine."""
 
     def __init__(self) -> None:
         self.condition = threading.Condition()
@@ -116,7 +118,7 @@ def share(
     """Wait until a run with this many packets per second fits beside those under way.
 
     That is also when there is processor time for it. One alone always fits. It may get the number
-    of a processor on which its emulator is to stay, so that the others do what it costs to receive
+    of a processor on which its emulator is to stay, so that the others do the work of receiving
     packets, see `steered`.
 
     Args:

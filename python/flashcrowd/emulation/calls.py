@@ -71,7 +71,7 @@ class Call:
                 return
             for made, remote in zip(self._sockets, self._remotes, strict=True):
                 words = _WORDS.pack(number, max(0, round(table.now() * 1e9)))
-                with contextlib.suppress(OSError):  # what the kernel does not take is lost
+                with contextlib.suppress(OSError):  # a packet that the kernel does not take is lost
                     made.sendto(words + padding, remote)
             table.at(self._rules.next_due(self._index), send)
 

@@ -1,4 +1,4 @@
-"""What this machine offers of what the emulation needs, one line each with its remedy."""
+"""The capabilities of this machine for the emulation, one line each with its remedy."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def capabilities() -> Iterator[Capability]:
 
 
 def missing(plan: Plan) -> Iterator[str]:
-    """What a plan needs and this machine does not have, with the remedy."""
+    """The capabilities that a plan needs and this machine lacks, with the remedy."""
     needed = {f"congestion control {name}" for name in algorithms(plan)}
     for found in capabilities():
         optional = found.name.startswith("congestion control ") and found.name not in needed
@@ -169,7 +169,7 @@ def _mtus(plan: Plan) -> set[int]:
 
 
 def _missing_programs(plan: Plan) -> Iterator[str]:
-    """What the programs of a plan need and this machine does not have."""
+    """The capabilities that a plan's programs need and this machine lacks."""
     yield from players.missing(plan)
     space = players.space(plan)
     for index, swarm in numbered(plan, SwarmWorkload):

@@ -1,4 +1,4 @@
-"""What has to be the same on all nodes of a run, as what is measured depends on it."""
+"""The properties that all nodes of a run must share, as its measurements depend on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOMS = ("emulation", "clients", "autolimit", "client_api", "content_server", "h
 
 
 def card(programs: Iterable[str]) -> dict[str, str]:
-    """What this machine is, with its version of each of these programs."""
+    """The properties of this machine, with its version of each of these programs."""
     return {
         "version": version("flashcrowd"),
         "emulation": sources(),

@@ -101,7 +101,7 @@ class Downloads(Ruled[_core.DownloadRules]):
         return {host for it in self._downloads.values() for host in it.hosts}
 
     def cut_off(self, now_s: float) -> None:
-        """What has come by now counts."""
+        """Count the bytes that have come by now."""
         del now_s
         for download in self._downloads.values():
             download.look()
@@ -281,7 +281,7 @@ class Download:
         self._ended()
 
     def _told(self) -> Iterator[Waiting | Brought | Ended]:
-        """What the program has written since the last time, but for what it says to people."""
+        """Messages of the program since the last call, without those to people."""
         assert self._program is not None
         with self._program.log.open("rb") as log:
             log.seek(self._read)

@@ -58,7 +58,7 @@ from flashcrowd.plan.types import Plan
 Said = Ready | Tuned | Standing | Tables | Failed
 
 LEAST_S = 0.001
-"""A network is cut where packets have so much delay before them, at least."""
+"""A network is cut where packets have at least this delay before them."""
 LEAD_S = 0.5
 """From the agreement on the begin of a run to that begin."""
 END_S = 0.25
@@ -225,7 +225,7 @@ class _Node(Channel[Said]):
             super().say(message)
 
     def hear(self, longest_s: float = 0.0) -> list[Said]:
-        """What it has said.
+        """The messages that it has sent.
 
         Raises:
             EngineError: it is gone, or has failed.
@@ -327,7 +327,7 @@ class _Ensemble:
         return [tables[number] for number in range(len(self._nodes))]
 
     def _answers(self, kind: type[M]) -> list[M]:
-        """What all say about something, by node."""
+        """The answers of all nodes about something, by node."""
         found: dict[int, M] = {}
         end = time.monotonic() + MEET_S
         while len(found) < len(self._nodes):
@@ -340,7 +340,7 @@ class _Ensemble:
         return [found[number] for number in range(len(self._nodes))]
 
     def _messages(self) -> Iterator[tuple[int, Said]]:
-        """What nodes say within a moment, and which."""
+        """The messages of nodes within a moment, and their senders."""
         if self._handle.cancelled:
             raise Cancelled
         with selectors.DefaultSelector() as selector:

@@ -20,7 +20,7 @@ from flashcrowd.download import FetchError, Progress, fetch
 
 @dataclass(frozen=True)
 class Fetch(Message):
-    """What to fetch, and when, on the monotonic clock."""
+    """The file to fetch, and when, on the monotonic clock."""
 
     begin_ns: int
     urls: list[str]
@@ -37,7 +37,7 @@ class Waiting(Message):
 
 @dataclass(frozen=True)
 class Brought(Message):
-    """What a server has brought since a begin, see `Served`."""
+    """The bytes of a server since a begin, see `Served`."""
 
     begin_ns: int
     server: int

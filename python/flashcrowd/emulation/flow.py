@@ -41,7 +41,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class FlowJob:
-    """What a flow is made for.
+    """The job of a flow.
 
     Attributes:
         spec: the transfer, as the plan has it.

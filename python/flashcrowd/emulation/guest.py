@@ -124,7 +124,7 @@ class Guest:
         if self.answer.complete:
             self.leave(table)
         elif self.answer.received >= EARLY_BYTES:
-            # At least so much comes, so that the last byte wakes it, too.
+            # At least this much comes, so that the last byte wakes it, too.
             least = min(WAKE_BYTES, self.answer.missing)
             if least != self._least:
                 self._least = least

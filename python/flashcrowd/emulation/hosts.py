@@ -30,7 +30,7 @@ class Hosts:
         namespaces: list[int],
         own: Sequence[int] | None = None,
     ) -> None:
-        """What a lab has.
+        """The hosts of a lab.
 
         Args:
             plan: the plan.

@@ -16,8 +16,9 @@ Part = Mapping[str, list[Row]]
 ARRIVALS = "arrivals"
 """A node's report beside tables: which peers came to it, and when, with its numbers of them."""
 LABS = "labs"
-"""What a lab tells beside tables: how hosts were attached, and whether the emulator had real-time
-priority at the end."""
+"""A lab's report beside tables: how hosts were attached, and whether the emulator had real-time
+priority at the end.
+"""
 _SWARMS = ("swarm-rate", "online", "completed")
 """Series of which each node knows a part."""
 _SHARES = ("alone_share", "uninterested_share", "choked_share", "unchoked_share")
@@ -198,7 +199,7 @@ def _run(rows: list[Row]) -> Row:
     for outcome in ("failed", "invalid", UNDELIVERED):
         these = {node: row["reason"] for node, row in enumerate(rows) if row["outcome"] == outcome}
         if these:
-            # What was known of the whole names its node already.
+            # Messages about the whole name its node already.
             named = [
                 why if why.startswith("node ") else f"node {node}: {why}"
                 for node, why in these.items()

@@ -146,7 +146,7 @@ def run(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None)
 
 
 def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Rows:
-    """What the self-test finds on a plan's network, as the table `probes`.
+    """The results of the self-test on a plan's network, as the table `probes`.
 
     Rows of `late` say where it was not punctual, and how long it stalled.
 
@@ -157,7 +157,7 @@ def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | Non
     probes = self_test.probe_plan(plan, nodes)
     played = perform(probes, asked, folder, share)
     found = played.stage.pings.echoes
-    # What is so of the whole network one node says.
+    # One node reports for the whole network.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     missed = late(plan, played.report, played.stage.tables(played.end_s))
     missed += self_test.stalls(played.report["seconds"])
@@ -212,7 +212,7 @@ def perform(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | N
         else:
             outcome, reason = stage.play(table, conductor.progress, lab.has_ended)
         end_s = table.now()
-        # What programs still say as they close is no part of the run: nothing carries it any more.
+        # Messages of programs as they close are no part of the run: nothing carries them any more.
         stage.cut_off(end_s)
         report_json, captures, packets = lab.stop()
         report = json.loads(report_json)

@@ -83,7 +83,7 @@ def in_lab(
 
 
 def in_process(module: str, asked: Order, handle: LabHandle) -> Tables:
-    """What a process of its own answers at last.
+    """The last answer of a process of its own.
 
     Args:
         module: of the package; it reads the order, and says `Progress` and at last `Tables` or
@@ -132,7 +132,7 @@ def end_of(process: subprocess.Popen[bytes]) -> str:
 
 
 def last_lines(errors: IO[bytes]) -> list[str]:
-    """What a process said last of errors."""
+    """The last lines of a process on stderr."""
     errors.seek(0)
     said = errors.read().decode(errors="replace").rstrip("\n").split("\n")
     return [shown_line(line) for line in said[-_LAST_LINES:]] if said != [""] else []
@@ -141,7 +141,7 @@ def last_lines(errors: IO[bytes]) -> list[str]:
 def _attend(
     process: subprocess.Popen[bytes], asked: Order, handle: LabHandle
 ) -> Tables | Failed | None:
-    """What the process says at last; None if it ends before that."""
+    """The last message of the process; None if it ends before that."""
     assert process.stdin is not None
     assert process.stdout is not None
     last = None

@@ -210,6 +210,6 @@ class _End:
 
 
 def unmet(plan: Plan, spec: TransferWorkload) -> Iterator[Unmet]:
-    """What a transfer asks of uTP and libtorrent does in its own way, or does not tell."""
+    """Options of a transfer's uTP that libtorrent replaces by its own, or does not report."""
     yield from differences(plan, spec, "libtorrent", ("ledbat.target_ns",))
     yield from untold(plan, "libtorrent", ("rtt", "window", "own-delay"))

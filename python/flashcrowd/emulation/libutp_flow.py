@@ -42,7 +42,7 @@ def found() -> Found | None:
 
 
 class Told(TypedDict):
-    """What an end says of itself; the driver has no RTT and no window where it only receives."""
+    """The report of an end; the driver has no RTT and no window where it only receives."""
 
     bytes: int
     ended_ns: int | None
@@ -166,7 +166,7 @@ class _End:
             new = log.read()
         self._read += len(new)
         *lines, self._rest = (self._rest + new).split(b"\n")
-        # What is no JSON is the reason of its end.
+        # A line that is no JSON is the reason of its end.
         if told := [line for line in lines if line.startswith(b"{")]:
             self._told = json.loads(told[-1])
         return self._told

@@ -1,4 +1,4 @@
-"""What labs, their engine and members tell each other; `lab.py` says when.
+"""Messages between labs, their engine and members; `lab.py` says when.
 
 Beside these there are those of `base.messages`.
 """
@@ -17,7 +17,7 @@ Attachment = Literal["tun", "veth"]
 
 @dataclass(frozen=True, kw_only=True)
 class LabOrder(Order):
-    """What a lab is to do.
+    """The order to a lab.
 
     Attributes:
         folder: for what programs write; None for the lab's argument.
@@ -56,7 +56,7 @@ class Nodes(Message):
 
 @dataclass(frozen=True)
 class Tuned(Message):
-    """What `_core.Lab.tune` found."""
+    """The result of `_core.Lab.tune`."""
 
     clock: Sequence[int] | None
 
@@ -70,7 +70,7 @@ class Begin(Message):
 
 @dataclass(frozen=True)
 class Standing(Message):
-    """What one node knows of a run.
+    """One node's knowledge of a run.
 
     Attributes:
         t_s: seconds of the run.
@@ -116,7 +116,7 @@ class Programs(Message):
 
 @dataclass(frozen=True)
 class Card(Message):
-    """What a node is, see `card.py`."""
+    """The properties of a node, see `card.py`."""
 
     versions: Mapping[str, str]
 
@@ -132,7 +132,7 @@ class Totals(TypedDict):
 
 
 class Carried(TypedDict):
-    """What went to other nodes and came from them: `CarrierReport` of the emulator."""
+    """Packets to other nodes and from them: `CarrierReport` of the emulator."""
 
     refused: int
     lost: int
@@ -142,7 +142,7 @@ class Carried(TypedDict):
 
 
 class Report(TypedDict):
-    """What the network of a run did: `LabReport` of the emulator."""
+    """The counters of a run's network: `LabReport` of the emulator."""
 
     attachment: Attachment
     totals: Totals

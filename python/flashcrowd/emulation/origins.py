@@ -117,7 +117,7 @@ class Origins(App):
         return found
 
     def cut_off(self, now_s: float) -> None:
-        """What the servers have done by now counts."""
+        """Count what the servers have done by now."""
         for origin in self._origins.values():
             origin.cut_off(now_s)
 

@@ -17,7 +17,7 @@ from flashcrowd.plan.types import Plan, TransferWorkload
 KERNEL = "kernel"
 """This kernel's TCP."""
 LIVE = "live"
-"""What plays uTP where a transfer names no program: flashcrowd's own, on UDP sockets."""
+"""The uTP program of a transfer that names none: flashcrowd's own, on UDP sockets."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ OURS = (KERNEL, LIVE)
 
 
 def player(transfer: TransferWorkload) -> Player:
-    """What plays a transfer of a plan."""
+    """The program of a plan's transfer."""
     if "utp" not in (transfer["transport"] or {}):
         return PLAYERS[KERNEL]
     return PLAYERS[transfer.get("program") or LIVE]
@@ -103,7 +103,7 @@ def refusals(plan: Plan, index: int) -> Iterator[str]:
 
 
 def space(plan: Plan) -> int:
-    """What the programs of a plan's transfers may write, in bytes."""
+    """Bytes that the programs of a plan's transfers may write."""
     sharing = (it for it in workloads(plan, TransferWorkload) if player(it).shares)
     return sum(2 * it["flows"] * (most_bytes(plan, it) or 0) for it in sharing)
 

@@ -16,7 +16,7 @@ Times = tuple[int, int]
 
 
 def times() -> Times:
-    """What the kernel has counted so far (proc_stat(5)).
+    """The kernel's counters (proc_stat(5)).
 
     Programs that are nice count as free: they make way for a run.
     """

@@ -22,7 +22,7 @@ LATE_S = 0.01
 MOST_LATE = 0.25
 """The part of a second in which they may be."""
 SERVER = "flashcrowd-http"
-"""What the threads of a content server are called (`crates/python/src/content_server.rs`)."""
+"""The name of a content server's threads (`crates/python/src/content_server.rs`)."""
 _TASKS = Path("/proc/self/task")
 
 
@@ -85,7 +85,7 @@ class Promptness:
         }
 
     def violations(self) -> list[str]:
-        """What lacked a processor for too long, in words; nothing if nothing did."""
+        """Threads that were late, or short of a processor, in words; none if none was."""
         found = []
         for shares, most, words in (
             (
@@ -107,7 +107,7 @@ class Promptness:
 
 
 def _wanted_ns() -> Iterator[tuple[str, int]]:
-    """What each thread of a server has had and waited for so far, by its number."""
+    """Time that each thread of a server has run and waited so far, by its number."""
     for place in _TASKS.iterdir():
         try:
             if (place / "comm").read_text().strip() == SERVER:

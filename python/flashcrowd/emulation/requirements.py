@@ -21,10 +21,10 @@ from flashcrowd.plan.types import (
 
 _APPS = {app.kind: app for app in APPS}
 KINDS = tuple(_APPS)
-"""Workloads that real programs play so far."""
+"""Workloads that real programs play."""
 
 _MEASURES = ("connections",)
-"""What the programs do not tell, and packets do not show."""
+"""Measures that the programs do not report, and packets do not show."""
 
 
 def impossible(plan: Plan) -> Iterator[str]:

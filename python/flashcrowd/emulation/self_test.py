@@ -66,7 +66,7 @@ _FLOOD_PACKET_BITS = 8 * (_FLOOD_BYTES + 28)
 Echo = tuple[float, float | None]
 """When it was sent, and how long its answer took; None for one that was not answered."""
 Pair = tuple[float, float]
-"""What the model says, and what was found; or the ends of an interval."""
+"""The model's value, and the measured one; or the ends of an interval."""
 
 
 def probe_plan(plan: Plan, nodes: Sequence[int] | None = None) -> Plan:
@@ -156,7 +156,7 @@ def _longest_ns(plan: Plan, flood: PingWorkload) -> int:
 
 
 def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[Row]:
-    """What the probes found beside what the model says, as rows of the table `probes`.
+    """The measured values and the model's, as rows of the table `probes`.
 
     Args:
         plan_json: the plan of the probes.
@@ -186,8 +186,8 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
 def stalls(seconds: Sequence[Mapping[str, float]]) -> list[str]:
     """How long the emulator stalled while it was measured, in words, if delays may tell.
 
-    Answers to a flood fill the way back as requests fill the way there. What a stall costs a full
-    line it never makes up for, so that stalls add up in the round trips.
+    Answers to a flood fill the way back as requests fill the way there. A full line never makes up
+    for a stall, so that stalls add up in the round trips.
     """
     stalled_s = sum(second["late_max_s"] for second in seconds)
     if stalled_s <= DELAY_S:
@@ -196,7 +196,7 @@ def stalls(seconds: Sequence[Mapping[str, float]]) -> list[str]:
 
 
 def failures(rows: list[Row]) -> list[str]:
-    """What the probes found that is not as the model says, in words."""
+    """Measured values that are not the model's, in words."""
     return [
         f"self-test: {row['probe']} from {row['from']} to {row['to']} is {row['measured']:.6g}, "
         f"the model says {row['planned']:.6g}"
@@ -211,7 +211,7 @@ def _rows(
     echoes: tuple[list[Echo], list[Echo]],
     least: dict[tuple[str, str], Pair],
 ) -> Iterator[Row]:
-    """What one kind of probes found on one path; the idle path comes before the full one.
+    """The results of one kind of probes on one path; the idle path comes before the full one.
 
     Args:
         plan: the plan of the probes.
@@ -352,7 +352,7 @@ def crowd_rtts_s(plan: Plan) -> list[float]:
 
 
 def packet_s(plan: Plan) -> float:
-    """What the slowest link of a round trip takes for a full packet, of those where it is least.
+    """The time of the slowest link of a round trip for a full packet, of those where it is least.
 
     0 if hosts talk between which no link has a rate.
     """
@@ -403,7 +403,7 @@ def _pairs(plan: Plan, workload: Workload) -> Iterator[tuple[int, int]]:
 
 
 def _kind(plan: Plan, host: int) -> str:
-    """What a host's line is, and where it is, without names."""
+    """A host's line, and its place, without names."""
     own = plan["network"]["hosts"][host]
     lines = _links(plan, [*own["up"], *own["down"]])
     return json.dumps([own["group"], len(own["up"]), lines], sort_keys=True)
@@ -443,7 +443,7 @@ def _tail(queue: Settings) -> int:
 
 
 def _loss(plan: Plan, one: int, other: int) -> float | None:
-    """What share of echoes the path loses at random, both ways; `None` if none or not known.
+    """The share of echoes that the path loses at random, both ways; `None` if none or not known.
 
     A loss that is drawn for each pair is not known, and one that comes in bursts has no interval.
     """

@@ -1,4 +1,4 @@
-"""What the kernel says of every TCP connection of a host, of any process (`sock_diag(7)`)."""
+"""The kernel's view of every TCP connection of a host, of any process (`sock_diag(7)`)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _ECN = {"off": "0", "on": "1", "passive": "2"}
 
 
 def controller(stack: Settings) -> str | None:
-    """What Linux calls a stack's congestion controller; `None` if it has none like it."""
+    """Linux's name of a stack's congestion controller; `None` if it has none like it."""
     return CONTROLLERS.get(stack["controller"])
 
 

@@ -1,4 +1,4 @@
-"""What happens in a run: programs of a plan's workloads, started, changed and stopped in time."""
+"""The course of a run: programs of a plan's workloads, started, changed and stopped in time."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Stage:
         return max(0.0, min(1.0, time))
 
     def _change(self, change: Change, table: Timetable) -> None:
-        """What an entry of the timeline does to programs; the network knows the others."""
+        """The effect of a timeline entry on programs; the network knows the others."""
         try:
             for app in self._apps:
                 app.change(change, table)
@@ -207,7 +207,7 @@ class Stage:
 
     @property
     def payload_bytes(self) -> int:
-        """What reached applications: of transfers, pages, downloads, and blocks."""
+        """Bytes that reached applications: of transfers, pages, downloads, and blocks."""
         return sum(app.payload_bytes for app in self._apps)
 
     def cut_off(self, now_s: float) -> None:

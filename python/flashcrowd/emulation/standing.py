@@ -36,7 +36,7 @@ class Judge:
         return min(standing.part for standing in self.standings)
 
     def _parts(self, swarm: str) -> list[str]:
-        """What each node says of a swarm."""
+        """Each node's part of a swarm."""
         return [it.swarms[swarm] for it in self.standings if swarm in it.swarms]
 
     def missing(self, node: int) -> dict[str, bool]:

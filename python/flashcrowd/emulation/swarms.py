@@ -174,7 +174,7 @@ class Swarms(App):
 
     @property
     def stopped(self) -> str | None:
-        """What the timeline stopped before it was complete."""
+        """Swarms that the timeline stopped before they were complete."""
         return self._rules.stopped()
 
     def progress(self, now_s: float) -> float:
@@ -188,7 +188,7 @@ class Swarms(App):
 
     def undelivered(self, now_s: float, outcome: str) -> Iterable[str]:
         """A line for each swarm of which no block reached any leecher."""
-        # What one node of several knows of a swarm is not the swarm.
+        # One node of several does not know the whole swarm.
         return self._rules.undelivered(now_s, outcome) if self._context.own is None else ()
 
     @property

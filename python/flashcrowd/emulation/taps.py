@@ -1,4 +1,4 @@
-"""What the emulator's taps saw: the tables `captures` and `packets`, as files of a run's folder.
+"""The records of the emulator's taps: tables `captures` and `packets`, files of a run's folder.
 
 A capture has hundreds of bytes for each packet: too many for messages, by which other tables
 travel.
@@ -42,7 +42,7 @@ def keep(
 
 
 def kept(folder: Path) -> dict[str, pa.Table]:
-    """What was written into a run's folder, by name of the table."""
+    """The tables in a run's folder, by name."""
     found = sorted((folder / _FOLDER).glob("*.arrow"))
     if not found:
         return {}

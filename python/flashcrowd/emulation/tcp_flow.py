@@ -13,7 +13,7 @@ from flashcrowd.emulation.tcp_info import tcp_info
 from flashcrowd.emulation.timetable import Timetable
 
 CHUNK = 1448
-"""What a limited application writes at a time: one segment's worth, as in the simulation."""
+"""Bytes that a limited application writes at a time: one segment's worth, as in the simulation."""
 _LEAST_TICK_S = 0.0005
 """A faster application writes several chunks at a time."""
 _BUFFER = memoryview(bytes(1 << 18))

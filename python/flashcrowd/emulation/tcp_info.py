@@ -1,4 +1,4 @@
-"""What the kernel says of a TCP connection (`TCP_INFO`, linux/tcp.h).
+"""The kernel's state of a TCP connection (`TCP_INFO`, linux/tcp.h).
 
 Fields are read by their offsets, which do not change; newer kernels append.
 """
@@ -15,7 +15,7 @@ _UNKNOWN = 0xFFFFFFFF
 
 
 def tcp_info(connection: socket.socket) -> Sender:
-    """What the kernel says of a connection now; of timeouts from Linux 6.7 on."""
+    """The kernel's state of a connection now; timeouts from Linux 6.7 on."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES)
 
     def word(offset: int) -> int:

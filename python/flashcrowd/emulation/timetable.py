@@ -39,7 +39,7 @@ class Timetable:
 
         def again(number: int) -> None:
             call()
-            # What was missed is not made up for.
+            # A missed call is not made up for.
             following = max(number + 1, int(self.now() / every_s))
             self.at(following * every_s, lambda: again(following))
 
@@ -58,7 +58,7 @@ class Timetable:
             self._selector.unregister(connection)
 
     def turn(self, longest_s: float) -> None:
-        """Wait for what is next, at most so long, and call it."""
+        """Wait for the next call, at most `longest_s`, and make it."""
         wait = longest_s
         if self._due:
             wait = min(wait, self._due[0][0] - self.now())

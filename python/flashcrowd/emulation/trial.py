@@ -27,7 +27,7 @@ from flashcrowd.plan.types import Plan
 
 @dataclass(frozen=True)
 class Tried(Message):
-    """What this machine allows a lab.
+    """The permissions of a lab on this machine.
 
     Attributes:
         namespaces: why there are none; None if there are.

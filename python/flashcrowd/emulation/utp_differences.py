@@ -1,4 +1,4 @@
-"""What a plan asks of uTP and another implementation than ours does in its own way."""
+"""Options of a plan's uTP that another implementation than ours replaces by its own."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ BAD_SECONDS = 0.05
 BUSY = 0.9
 """Most of a processor that the emulator may have: beyond, a queue builds before it."""
 OVERSLEEP_S = 0.01
-"""99 of 100 sleeps of a thread at the programs' priority end so soon after they should."""
+"""99 of 100 sleeps of a thread at the programs' priority end at most this late."""
 
 
 def violations(report: Report, least_rtt_s: float, packet_s: float) -> list[str]:
-    """What a run's report exceeds, in words; nothing if it is valid.
+    """The limits that a run's report exceeds, in words; none if it is valid.
 
     Args:
         report: the lab's.

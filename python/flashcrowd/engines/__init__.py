@@ -67,7 +67,7 @@ class RunHandle(Protocol):
 
 
 class Engine(Protocol):
-    """What the runner needs of an engine. All methods may be called from any thread."""
+    """The interface of an engine for the runner. All methods may be called from any thread."""
 
     name: str
     force: bool
@@ -83,7 +83,7 @@ class Engine(Protocol):
         """Raise `PlanRejected` if the engine cannot read a plan."""
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
-        """What a run of each plan is expected to need; `None` where the engine cannot tell.
+        """The predicted need of a run of each plan; `None` where the engine cannot tell.
 
         Raises:
             PlanRejected: the engine refuses one of them, as `check` does.
@@ -112,7 +112,7 @@ class Engine(Protocol):
         """Called when the last run of a session has ended well.
 
         Returns:
-            What is to be kept of this session alone, as plain values; nothing for most engines.
+            Facts of this session alone, as plain values; none for most engines.
         """
         ...
 

@@ -95,13 +95,13 @@ class Emulator:
         self._programs |= asked
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
-        """What a run of each plan is expected to need, see `Engine.needs`."""
+        """The predicted need of a run of each plan, see `Engine.needs`."""
         for plan in plans:
             self.check(plan)
         return [self._need(plan) for plan in plans]
 
     def _need(self, plan_json: str) -> Need:
-        """What a run of a plan is expected to need; its seconds are those of the clock."""
+        """The predicted need of a run of a plan; its seconds are those of the clock."""
         need = Need(**json.loads(_core.plan_need(plan_json)))
         plan = parse(plan_json)
         size = _LAB_BYTES + _HOST_BYTES * len(plan["network"]["hosts"]) + memory(plan)
@@ -182,7 +182,7 @@ class Emulator:
         return in_lab(plan_json, seed, handle, probe=probe, processor=processor)
 
     def _probed(self, plan_json: str, seed: int, handle: Any) -> _Found:
-        """What probes find; re-measured if it is not the plan's, and this machine was late."""
+        """Results of the probes; re-measured if not the plan's, and this machine was late."""
         found = self._in_labs(plan_json, seed, handle, probe=True)
         for _ in range(SELF_TESTS - 1):
             if not (found["late"] and failures(found["probes"])):
@@ -191,7 +191,7 @@ class Emulator:
         return found["probes"], [row["reason"] for row in found["late"]]
 
     def _self_test(self, plan_json: str, seed: int, handle: Any, anew: bool) -> _Found:
-        """What probes find on a plan's network, measured once for each network.
+        """Results of the probes on a plan's network, measured once for each network.
 
         Networks are measured side by side, each within the share of the run that came first: a slow
         line with a long queue takes more than a minute.

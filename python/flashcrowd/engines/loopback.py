@@ -62,7 +62,7 @@ class Loopback:
         refusal.check_for(plan_json, "cannot be played on the loopback", impossible)
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
-        """What a run of each plan is expected to need; its seconds are those of the clock."""
+        """The predicted need of a run of each plan; its seconds are those of the clock."""
         for plan in plans:
             self.check(plan)
         found = [Need(**json.loads(_core.plan_need(it))) for it in plans]

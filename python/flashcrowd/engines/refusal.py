@@ -1,4 +1,4 @@
-"""What every engine refuses: a plan that contradicts itself."""
+"""The refusal of all engines: a plan that contradicts itself."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Simulator:
         refusal.check(plan_json)
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
-        """What a run of each plan is expected to need, see `Engine.needs`."""
+        """The predicted need of a run of each plan, see `Engine.needs`."""
         try:
             return [Need(*numbers) for numbers in self._plans.needs(list(plans))]
         except _core.PlanError as error:

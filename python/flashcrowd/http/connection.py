@@ -24,7 +24,7 @@ CONNECT_S = 20.0
 """Time to connect, and again for TLS, in seconds."""
 LATE = "nothing came for too long"
 NO_TLS = ("HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "WRONG_VERSION_NUMBER")
-"""What OpenSSL calls an answer that is no TLS."""
+"""OpenSSL's errors for an answer that is no TLS."""
 
 
 class Connection:

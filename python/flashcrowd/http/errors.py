@@ -19,7 +19,7 @@ class FetchError(Exception):
 
     @property
     def cause(self) -> str:
-        """What went wrong, without the remedy, which no other address needs."""
+        """The error, without the remedy, which no other address needs."""
         return str(self).partition("; ")[0]
 
 
@@ -47,7 +47,7 @@ class Broken(Exception):
         super().__init__(why)
         self.why = why
         self.wait_s = wait_s
-        """What the server asks to wait (Retry-After), in seconds."""
+        """The wait that the server asks for (Retry-After), in seconds."""
 
 
 class Cut(Broken):

@@ -69,7 +69,7 @@ def runs(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Validator:
-    """What tells one version of a file from another (RFC 9110, 8.8).
+    """The validators of a version of a file (RFC 9110, 8.8).
 
     Attributes:
         etag: the strong entity tag with its quotes; empty if there is none.
@@ -170,7 +170,7 @@ def boundary(content_type: str) -> bytes | None:
 
 
 def retry_after(fields: Mapping[str, str]) -> float | None:
-    """What Retry-After says, in seconds."""
+    """The value of Retry-After, in seconds."""
     text = fields.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])

@@ -21,7 +21,7 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\0\r\n]*)?\r\n")
 
 
 class End(Enum):
-    """What says that a body is over."""
+    """How the end of a body is marked."""
 
     NONE = "there is no body"
     LENGTH = "Content-Length"

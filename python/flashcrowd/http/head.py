@@ -31,7 +31,7 @@ Lines = list[tuple[bytes, bytearray]]
 
 @dataclass(frozen=True)
 class Head:
-    """What an answer says before its body.
+    """The head of an answer: the part before its body.
 
     Attributes:
         minor: of the version: HTTP/1.`minor`.

@@ -27,7 +27,7 @@ class Nested:
         self._pass(self._inner.do_handshake)
 
     def _pass(self, call: Callable[[], T]) -> T:
-        """What a call gives, after what it wants to send or read has gone or come."""
+        """The result of a call, after its bytes to send or read have gone or come."""
         while True:
             try:
                 result = call()

@@ -1,4 +1,4 @@
-"""What a status code means for a download: by its class, for any number (RFC 9110, 15)."""
+"""The meaning of a status code for a download: by its class, for any number (RFC 9110, 15)."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def no_ranges(status: int) -> bool:
 
 
 def refusal(status: int) -> str:
-    """What a person should know of a status that ends a download."""
+    """The message about a status that ends a download."""
     return _NAMED.get(status, f"the server answers {status}")

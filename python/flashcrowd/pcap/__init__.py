@@ -1,4 +1,4 @@
-"""What hosts saw on the wire, as files that Wireshark opens."""
+"""The packets of hosts on the wire, as files that Wireshark opens."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _by_run(file: Path, runs: set[int]) -> Iterator[tuple[int, Iterator[pa.Table
 
 
 def _about(results: Results, run: Row) -> str:
-    """What a reader should know of a run."""
+    """The note about a run for its readers."""
     values = results.manifest.points[run["point"]].values
     settings = [
         f"{path} = {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

@@ -30,7 +30,7 @@ def conditions(
 ) -> Conditions:
     """One direction of a link. Without a rate nothing waits, and there is no queue to limit.
 
-    A trace in place of a rate stands beside the conditions: see `plan.traces`.
+    A trace in place of a rate is beside the conditions: see `plan.traces`.
     """
     return {
         "rate_bps": rate.bps if isinstance(rate, Rate) else None,

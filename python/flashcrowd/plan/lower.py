@@ -75,7 +75,7 @@ def _timeline(scenario: Scenario, start: types.Plan) -> tuple[list[Pending], lis
 def _lower_start(scenario: Scenario, kept: Kept) -> types.Plan:
     """The plan at the start, without its timeline.
 
-    What makes a part of it sees the tables that decide the part, and nothing else.
+    The maker of a part of it sees the tables that decide the part, and nothing else.
     """
     network, workloads = scenario.network, scenario.workloads
     sizes, used = kept.found(sizes_of, network, kept), used_by(scenario, kept)

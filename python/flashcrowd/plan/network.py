@@ -64,7 +64,7 @@ def _sites(network: NetworkTable) -> list[_Site]:
 
 
 def weight(lowered: Network) -> int:
-    """What the network of a plan takes, in hosts: a core has half as much as a host."""
+    """The size of a plan's network, in hosts: a core counts as half a host."""
     return len(lowered["hosts"]) + len(lowered["cores"]) // 2
 
 

@@ -20,7 +20,7 @@ def study_place(table: str, item: Mapping[str, Any]) -> str:
 
 
 def in_study(said: str, plan_json: str) -> str:
-    """What an engine says of a plan, with the names and keys of the study that it was made of.
+    """An engine's message on a plan, with the names and keys of the study that it was made of.
 
     Lists of a plan are tables of names in a study; keys have no unit there. What names no place of
     the plan stays as it is.

@@ -28,7 +28,7 @@ class Plan:
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """Its title."""
         return self.data["title"]
 
     def to_json(self) -> str:

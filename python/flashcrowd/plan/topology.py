@@ -16,7 +16,7 @@ from flashcrowd.scenario.topology import Topology
 
 @dataclass(frozen=True)
 class Between:
-    """What lies between two places, one way.
+    """The way between two places, in one direction.
 
     Attributes:
         links: links crossed, in order.
@@ -59,7 +59,7 @@ class Lowered:
         return {"name": f"{name} back" if against else name, "conditions": made, "delay": None}
 
     def between(self, one: str, other: str) -> Between:
-        """What lies between two places. There is a way: the checks come first."""
+        """The way between two places. There is one: the checks come first."""
         way: Route | None = self._ways[one, other]
         if way is None:
             raise KeyError((one, other))

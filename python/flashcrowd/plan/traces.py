@@ -12,13 +12,13 @@ from flashcrowd.scenario.trace import Trace as TraceTable
 
 
 class Followed(TypedDict):
-    """What a link says of its trace: its index, or nothing."""
+    """The trace of a link: its index, or nothing."""
 
     trace: NotRequired[int | None]
 
 
 class Listed(TypedDict):
-    """What a network says of its traces: all of them, or nothing."""
+    """The traces of a network: all of them, or nothing."""
 
     traces: NotRequired[list[Trace]]
 
@@ -31,11 +31,11 @@ class Traces:
         self._index: dict[tuple[TraceTable, int], int] = {}
 
     def listed(self) -> Listed:
-        """What a network says of them: all of them, or nothing."""
+        """The traces of a network: all of them, or nothing."""
         return {"traces": self.all} if self.all else {}
 
     def of(self, rate: Rate | TraceTable | None, framing: Framing) -> Followed:
-        """What a link says of its trace: its index, or nothing."""
+        """The trace of a link: its index, or nothing."""
         if not isinstance(rate, TraceTable):
             return {}
         # An opportunity carries one full packet, whatever that is on this link.

@@ -38,7 +38,7 @@ class Used:
     utps: tuple[str, ...]
     profiles: tuple[str, ...]
     defaults: tuple[str, ...]
-    """What a client of each profile opens its connections over by default."""
+    """The default transport of a client of each profile."""
     with_utp: tuple[bool, ...]
     """Whether that is uTP."""
 
@@ -50,7 +50,7 @@ class Used:
         own: Mapping[str, Stack],
         clients: Mapping[str, Profile],
     ) -> Used:
-        """What workloads use and hosts of these TCP stacks.
+        """The transports and TCP stacks that workloads use.
 
         Args:
             workloads: what happens.
@@ -76,7 +76,7 @@ class Used:
         }
 
     def carrier(self, name: str | None) -> types.TransportChoice | None:
-        """What carries a connection in the plan, by the name in the scenario."""
+        """The transport of a connection in the plan, by the name in the scenario."""
         return None if name in (None, "inherit") else self._carriers[name]
 
     def profile(self, name: str) -> int:
@@ -114,7 +114,7 @@ def _connect_web_seeds(
 
 
 def weight(lowered: list[types.Workload]) -> int:
-    """What the workloads of a plan take, in hosts: a flow has half as much, a peer a fiftieth."""
+    """The size of a plan's workloads, in hosts: a flow counts as half, a peer as a fiftieth."""
     many = (each["populations"] for each in lowered if "populations" in each)
     peers = sum(len(it["hosts"]) for populations in many for it in populations)
     return 1 + len(lowered) // 2 + peers // 50
@@ -203,7 +203,7 @@ class _Unusual(TypedDict):
 
 
 SILENT: _Unusual = {"answers_utp": False}
-"""What a plan says of clients without uTP, and of no others."""
+"""The keys of clients without uTP, and of no others."""
 
 
 def _members(

@@ -12,7 +12,7 @@ _WIRE = 1 << 16
 
 
 class Acknowledged:
-    """What one end has sent and is not acknowledged, and the packet that carried it last."""
+    """One end's unacknowledged data, and the packet that carried it last."""
 
     def __init__(self, *, wire: bool) -> None:
         self._wire = wire

@@ -35,7 +35,7 @@ _METRICS = {
     "ce_packets": "ce_packets",
     "queueing_delay_s": "queueing_delay",
 }
-"""What each column is called there; the last ones are not QUIC's."""
+"""The name of each column there; the last ones are not QUIC's."""
 
 _SEGMENT = ("packet_type", "seq_nr", "ack", "sack", "window", "retransmission")
 

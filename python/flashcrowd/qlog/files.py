@@ -67,7 +67,7 @@ def _dictionaries(rows: pa.Table) -> Iterator[Row]:
 
 
 def _header(end: Row, results: Source, format: Format) -> dict[str, object]:
-    """What stands above the events."""
+    """The header of the events."""
     trace = {
         "title": f"{end['workload']} {end['member']}: {end['host']} to {end['remote']}",
         "description": f"{end['transport']}, {end['stack']}, {end['controller']}",

@@ -96,7 +96,7 @@ def at(axis: Axis, level: int, *, named: bool = False) -> str:
 
 
 def point(points: Points, of: Point, *, named: bool = False) -> str:
-    """What is swept at a point, to follow "with": ``an RTT of 50 ms and no upload limit``.
+    """The swept values at a point, to follow "with": ``an RTT of 50 ms and no upload limit``.
 
     Args:
         points: all points.

@@ -1,4 +1,4 @@
-"""What each point of a study is compared with."""
+"""The baseline with which each point of a study is compared."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Clause:
 
     @property
     def kind(self) -> Kind:
-        """What kind of outcome it is."""
+        """The kind of outcome."""
         return self.findings[0].kind
 
     @property
@@ -52,12 +52,12 @@ class Clause:
 
     @property
     def form(self) -> tuple[object, ...]:
-        """What outcomes in the same words have in common."""
+        """The common part of outcomes in the same words."""
         return _form(self.findings[0])
 
     @property
     def subject(self) -> str:
-        """What the numbers are of."""
+        """The subject of the numbers."""
         return subject(self.measure)
 
     def values(self, group: Sequence[int]) -> list[float]:

@@ -27,7 +27,7 @@ class Comparison(Pairs):
     """Two or more results folders side by side, and how that is shown."""
 
     def answer(self) -> list[str]:
-        """What came out, a sentence for each measure and folder."""
+        """The answer, a sentence for each measure and folder."""
         return compare_words.sentences(self)
 
     def __rich__(self) -> RenderableType:

@@ -51,7 +51,7 @@ def named(results: Sequence[Results], names: Sequence[str] | None = None) -> lis
 
 
 def names_of(engines: Sequence[str], folders: Sequence[str]) -> list[str]:
-    """What to call folders: by their engines if each has another one, else by their paths."""
+    """Names of folders: their engines if each has another one, else their paths."""
     return list(engines) if len(set(engines)) == len(engines) else short_names(folders)
 
 
@@ -107,7 +107,7 @@ def _study(sides: Sequence[Side]) -> Mapping[str, object]:
 
 
 def _swept(side: Side) -> list[str]:
-    """What a side varies: columns of ``runs`` that are sweep values, of more than one."""
+    """The settings that a side varies: columns of ``runs`` with more than one sweep value."""
     runs = side.tables["runs"]
     return [
         name
@@ -125,7 +125,7 @@ def _keys(side: Side, every: Sequence[str]) -> dict[Key, int]:
 
 
 def _written(side: Side, point: int, path: str) -> Any:
-    """What a setting is at a point: as it was swept, else as the study has it."""
+    """The value of a setting at a point: as it was swept, else as the study has it."""
     runs = side.tables["runs"]
     if path in runs.column_names:
         return runs.column(path)[runs.column("point").to_pylist().index(point)].as_py()

@@ -1,4 +1,4 @@
-"""What results folders have in common and how they differ, point by point, before it is shown."""
+"""Common points of results folders and their differences, point by point, before display."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair:
 
 
 class Pairs:
-    """What two or more results folders have in common, and how they differ.
+    """The common points of two or more results folders, and their differences.
 
     Attributes:
         sides: the folders; the others are compared with the first one.
@@ -90,7 +90,7 @@ class Pairs:
         return found
 
     def _why(self, folder: str) -> str:
-        """What may be the reason that a folder lacks a measure: how its runs ended."""
+        """The likely reason that a folder lacks a measure: how its runs ended."""
         runs = [run for point in self.points.points if self.folder(point) == folder
                 for run in point.runs]  # fmt: skip
         ended = how_many([run for run in runs if run.unfinished], len(runs))
@@ -98,7 +98,7 @@ class Pairs:
 
     @property
     def notices(self) -> list[str]:
-        """What a reader must know before the numbers."""
+        """The notices before the numbers."""
         return [*self.merged.notices, *self.only_somewhere]
 
     def folder(self, point: Point) -> str:

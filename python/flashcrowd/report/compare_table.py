@@ -22,7 +22,7 @@ STYLES = {"equivalent": "green", "different": "bold red", "undecided": "yellow"}
 
 
 def summary(comparison: Pairs, tables: int | None = None) -> RenderableType:
-    """What a terminal shows: notices, the answer, what differs, and `tables` tables of measures."""
+    """The output on a terminal: notices, the answer, differences, and `tables` tables."""
     return Group(*_parts(comparison, tables))
 
 
@@ -39,7 +39,7 @@ def _parts(comparison: Pairs, tables: int | None) -> Iterator[RenderableType]:
 #: Wider than any table, to ask how much room one would take.
 _ROOMY = 10_000
 
-#: Points may be broken into lines that are at least so long.
+#: Points may be broken into lines of at least this length.
 _POINT = 14
 
 #: Where the intervals of a table stand.

@@ -25,7 +25,7 @@ def sentences(comparison: Pairs) -> list[str]:
 
 
 def _sentence(comparison: Pairs, measure: Measure, name: str, pairs: Sequence[Pair]) -> str:
-    """What is different first, then what is the same, then what is open; at how many points."""
+    """Differences first, then equal measures, then open ones; at how many points."""
     first = comparison.sides[0].name
     parts = []
     for verdict in ("different", "equivalent", "undecided"):

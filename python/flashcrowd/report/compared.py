@@ -64,7 +64,7 @@ class Compared:
 
     @property
     def axis(self) -> Axis:
-        """What is compared."""
+        """The axis of the comparison."""
         return self.points.axes[self.number]
 
     def named(self, settings: Sequence[tuple[int, ...]], *, again: bool = False) -> str:

@@ -44,7 +44,7 @@ def _several(axis: Axis) -> str:
 
 
 def question(study: Mapping[str, object]) -> str:
-    """What the study's author asks, if anything."""
+    """The question of the study's author, if there is one."""
     return str(study.get("description") or "")
 
 

@@ -72,7 +72,7 @@ def facts(results: Source, point: Point | None = None) -> list[Fact]:
 
 
 def table(results: Source, points: Sequence[Point]) -> Table | None:
-    """What held up the runs of some points, a column each, the largest difference first.
+    """The causes that held up the runs of some points, a column each, the largest difference first.
 
     ``None`` where nothing is known.
     """

@@ -15,7 +15,7 @@ from flashcrowd.report.source import Source
 
 _MOST_ROWS = 12
 _OWN = "its own"
-"""What the table `programs` has in `given` where a program only is known to decide by itself."""
+"""The value of `given` in the table `programs` if only the program is known to decide by itself."""
 
 
 def blocks(results: Source) -> Iterator[Block]:
@@ -84,7 +84,7 @@ def _self_test(probes: pa.Table) -> str:
 
 
 def _paths(probes: pa.Table) -> Table:
-    """What was measured on each path; what several runs share stands once."""
+    """The measurements of each path; those that several runs share are there once."""
     measured = [{**row, "run": None} for row in probes.to_pylist() if row["probe"] != COVERED]
     found = {tuple(row.values()): row for row in measured}.values()
     rows = [
@@ -108,7 +108,7 @@ def _verdict(row: Row) -> str:
 
 
 def _beside(row: Row) -> tuple[str, str]:
-    """What the model says, and what was found, with units."""
+    """The model's value, and the measured one, with units."""
     probe = row["probe"]
     if probe.startswith("queue"):
         return f"{row['planned']:.0f} packets", f"{row['measured']:.0f} packets"
@@ -127,7 +127,7 @@ def _sessions(results: Source) -> Sequence[Mapping[str, Any]]:
 
 
 def _self_test_after(found: Sequence[Mapping[str, Any]]) -> str:
-    """What the self-test found after the last run, of all sessions together."""
+    """The results of the self-test after the last run, of all sessions together."""
     probes, within = (sum(it[name] for it in found) for name in ("probes", "within"))
     failures = [failure for it in found for failure in it["failures"]]
     first = f" The first that did not: {failures[0]}." if failures else ""
@@ -135,7 +135,7 @@ def _self_test_after(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _together(rows: Iterable[list[str]]) -> list[list[str]]:
-    """What a program decides of a table of the profile by itself is in one row."""
+    """The keys of one table of the profile that a program decides by itself share a row."""
     found: list[list[str]] = []
     tables: dict[tuple[str, ...], list[str]] = {}
     for population, program, setting, asked, given in rows:
@@ -152,7 +152,7 @@ def _together(rows: Iterable[list[str]]) -> list[list[str]]:
 
 
 def _otherwise(programs: pa.Table) -> Table:
-    """What is the same in all runs stands once."""
+    """Values that are the same in all runs are there once."""
     columns = ("population", "program", "setting", "asked", "given")
     values = zip(*(source.strings(programs, name) for name in columns), strict=True)
     rows = _together(

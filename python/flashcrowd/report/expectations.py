@@ -1,4 +1,4 @@
-"""What a study expects, judged by its tables: kept, broken or undecided.
+"""The expectations of a study, judged by its tables: kept, broken or undecided.
 
 An expectation is kept if the whole interval keeps it, broken if the whole interval breaks it, and
 undecided otherwise: then more repeats would tell. A bound of an interval of 95 % is wrong on its
@@ -173,7 +173,7 @@ def _flattered(
 ) -> Point | None:
     """A point that an outcome is not proven of, as its mean is of those that fared better."""
     sides = {key.removeprefix("change_") for key in limits}
-    # What is kept below a bound, or broken as it is not above one, says that a mean is low.
+    # A bound from above that is kept, or one from below that is broken, means a low mean.
     low = (outcome == "kept" and "below" in sides) or (outcome == "broken" and "above" in sides)
     high = (outcome == "kept" and "above" in sides) or (outcome == "broken" and "below" in sides)
     for point, base in pairs:
@@ -213,7 +213,7 @@ def _over(points: Sequence[Point], measure: Measure) -> dict[int, float]:
 
 
 def _outcome(found: Estimate | None, limits: Mapping[str, float]) -> tuple[Outcome, str]:
-    """What an interval says of bounds."""
+    """The verdict of an interval on bounds."""
     if found is None:
         return "undecided", "no complete run"
     if found.low is None or found.high is None:

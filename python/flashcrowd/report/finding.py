@@ -1,4 +1,4 @@
-"""What a measure does along the axis that is compared, in one setting of all others."""
+"""The course of a measure along the compared axis, in one setting of all others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flashcrowd.report.trend import Differ
 
 Kind = Literal["same", "ranked", "trend", "undecided"]
 
-#: Nothing is called the same of which runs leave room for a difference of so much.
+#: No equality is claimed if the runs leave room for a difference of this share.
 _HOLLOW = 0.25
 
 #: With this number of levels or fewer there is no trend.
@@ -32,7 +32,7 @@ _MOST_WITH_BASELINE = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What came out.
+    """The result.
 
     Attributes:
         measure: of what.
@@ -83,7 +83,7 @@ class Finding:
 
     @property
     def effect(self) -> float:
-        """How far apart the furthest means are, as the logarithm of their ratio."""
+        """The largest distance of two means, as the logarithm of their ratio."""
         means = self.values(self.levels)
         low, high = min(means), max(means)
         return math.log(high / low) if low > 0 else (math.inf if high > 0 else 0.0)
@@ -144,7 +144,7 @@ def finding(
     levels: dict[int, Point],
     baseline: int | None = None,
 ) -> Finding | None:
-    """What a measure does over some levels of an axis; `None` if less than two can be compared.
+    """The course of a measure over some levels; `None` if less than two can be compared.
 
     Args:
         measure: what is compared.
@@ -246,7 +246,7 @@ def _fair(measure: Measure, one: Point, other: Point) -> bool:
 def between(measure: Measure, one: Point, other: Point) -> Estimate | None:
     """How much larger one point is than another, in the measure's unit, as the ratio has it.
 
-    What chance does to both runs of a pair multiplies both numbers, so the ratio is known best.
+    A common chance factor of both runs of a pair cancels in the ratio, which is known best.
     """
     ratio, base = measure.change(one, other), measure.at(other)
     if ratio is None or base is None or base.mean <= 0:

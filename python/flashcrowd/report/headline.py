@@ -80,7 +80,7 @@ class Headline:
 
 
 def headline(results: Source, points: Points) -> Headline:
-    """What the study's `[report]` asks for, and a sensible choice where it is silent."""
+    """The measures of the study's `[report]`, and a sensible choice by default."""
     return chosen(results.study, measures.observations(results), points)
 
 
@@ -143,7 +143,7 @@ def _some(decisive: Iterator[metrics.Named]) -> list[metrics.Named]:
 
 
 def _decisive(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:
-    """The default measures: what is measured beside the swept knob."""
+    """The default measures: those beside the swept knob."""
     fixed = _fixed(points)
     for names in _CHOICE:
         workloads = dict.fromkeys(each.of for each in everything if each.metric.name in names)

@@ -51,7 +51,7 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
 
 
 def columns_of(measures: Sequence[Measure]) -> str:
-    """What the table shows, in as many words as it has columns."""
+    """The content of the table, in as many words as it has columns."""
     names = [measure.name for measure in measures]
     apart = any("," in name for name in names)
     return wording.sentence("; ".join(names) if apart else wording.listed(names))
@@ -70,7 +70,7 @@ def counted(point: Point, measures: Sequence[Measure]) -> int:
 
 
 def explained(measures: Sequence[Measure]) -> str:
-    """What the columns of these measures hold, each by its name."""
+    """The columns of these measures, each by its name."""
     names: dict[str, list[str]] = {}
     for measure in measures:
         if measure.note:
@@ -138,7 +138,7 @@ def spread(observed: Observations, points: Points) -> Table:
 
 
 def _over(points: Points) -> str:
-    """What the numbers of a table are."""
+    """The subject of the numbers of a table."""
     if all(len(point.runs) == 1 for point in points.points):
         return "One run a point: samples, without intervals."
     return "Means over runs, their 95 % intervals below."
@@ -252,7 +252,7 @@ def links(rows: pa.Table, points: Points) -> Table:
 
 
 def origins(rows: pa.Table, points: Points) -> Table:
-    """What content servers had in memory, a row for each point and server."""
+    """The memory of content servers, a row for each point and server."""
     names = source.strings(rows, "origin")
     blocks, hits = source.numbers(rows, "blocks"), source.numbers(rows, "hits")
     shown_of = [
@@ -275,7 +275,7 @@ def origins(rows: pa.Table, points: Points) -> Table:
 
 
 def origin_files(rows: pa.Table, points: Points) -> Table:
-    """What was asked for, sent and read of each file, a row for each point and file."""
+    """The requested, sent and read bytes of each file, a row for each point and file."""
     servers = source.strings(rows, "origin")
     apart = len(set(servers)) > 1
     numbers = source.integers(rows, "file")
@@ -378,7 +378,7 @@ def settings(values: object, path: str = "") -> list[tuple[str, str]]:
         return [(path, ", ".join(shown(v) for v in values))]
     text = shown(values)
     if path.endswith(".capacity") and len(text) > _LONGEST:
-        # What tells two traces apart, and not all of their numbers.
+        # A mark that distinguishes two traces, and not all of their numbers.
         mark = hashlib.sha256(text.encode()).hexdigest()[:12]
         text = f"{text[:_LONGEST]} … ({len(text.split()) - 1} numbers, SHA-256 {mark})"
     return [(path, text)]

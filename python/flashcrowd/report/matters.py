@@ -33,7 +33,7 @@ class Least:
 
 
 def least(asked: Any, named: Named) -> Least:
-    """What a study says of a measure, or what is usual for its metric.
+    """The difference that matters in a measure, by the study, or the usual one for its metric.
 
     Args:
         asked: `[report] matters` of the resolved study: a share, a table by measure, or nothing.

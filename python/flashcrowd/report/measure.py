@@ -87,7 +87,7 @@ class Measure:
     def lacks(self, point: Point, base: Point | None = None) -> bool:
         """Whether clearly more is missing of `point` than of `base`, or than nothing.
 
-        The value of `point` is too low then beside the other.
+        The value of `point` is too low then, compared with the other.
         """
         return self.missing(point) - (self.missing(base) if base is not None else 0.0) > _ALIKE
 

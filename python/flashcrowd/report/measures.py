@@ -205,7 +205,7 @@ def _left(results: Source, swarm: str) -> Iterator[Observations]:
 
 
 def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
-    """What seeds sent and how long they had nothing to send, if the tables say so."""
+    """The bytes of seeds and their idle time, if the tables have them."""
     rows = source.table(results, "populations")
     if rows is None:
         return
@@ -232,7 +232,7 @@ def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
 
 
 def _source_upload(results: Source, swarm: str, of_seeds: Mapping[int, float]) -> dict[int, float]:
-    """What seeds sent and web seeds brought, of each run of a study in which web seeds did."""
+    """The bytes of seeds and web seeds, of each run of a study in which web seeds sent any."""
     rows = source.table(results, "web_seeds")
     rows = None if rows is None else source.where(rows, "swarm", swarm)
     if rows is None or not rows.num_rows:

@@ -97,7 +97,7 @@ def playback(results: Source, points: Points, slug: str = "playback") -> Playbac
 
 
 def _chosen(points: Points, swarms: list[str]) -> Iterator[tuple[str, Run, str]]:
-    """What can be chosen: a run for each point, or for each swarm of each point."""
+    """The choices: a run for each point, or for each swarm of each point."""
     for point in points.points:
         for swarm in swarms:
             names = [point.label] if len(points.points) > 1 else []

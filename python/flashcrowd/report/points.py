@@ -304,7 +304,7 @@ def _named(axis: Axis, first: Mapping[str, Sequence[Any]], cases: Sequence[str])
 
 
 def _axis_name(group: Sequence[str], every: Sequence[str], names: Mapping[str, str]) -> str:
-    """What an axis is called; settings swept together by the ends of their paths."""
+    """The name of an axis; settings swept together by the ends of their paths."""
     if all(path in names for path in group):
         return " / ".join(dict.fromkeys(names[path] for path in group))
     if len(group) == 1:

@@ -58,7 +58,7 @@ def difference(
     if scale == 0:
         return None
     centre = float(x.mean() - b.mean()) / scale
-    # What each run adds to the ratio of the means, linearised.
+    # The share of each run in the ratio of the means, linearised.
     influence = (x - (1 + centre) * b) / scale if relative else x - b
     return _around(centre, influence, (x - b) / scale, looks)
 

@@ -1,4 +1,4 @@
-"""What a person calls a swept setting: a dotted path in words."""
+"""The name of a swept setting: a dotted path in words."""
 
 from __future__ import annotations
 

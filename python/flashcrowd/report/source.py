@@ -1,4 +1,4 @@
-"""What a report is made from: tables, the resolved study and its provenance. Nothing else.
+"""The source of a report: tables, the resolved study and its provenance. Nothing else.
 
 A report never asks an engine; it reads what a results folder holds.
 """

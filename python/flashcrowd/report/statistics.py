@@ -93,7 +93,7 @@ class Estimate:
     def within(self, least: float, most: float) -> Estimate:
         """The same estimate, its interval cut to what the number can be.
 
-        What is cut off could not be the mean, so the interval covers as often as before.
+        The cut part could not be the mean, so the interval covers as often as before.
         """
         if self.low is None or self.high is None:
             return self

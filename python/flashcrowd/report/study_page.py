@@ -158,7 +158,7 @@ def _what(results: Source, points: Points) -> Iterator[Block]:
 
 
 def _why(results: Source, points: Points, decisive: Headline) -> Iterator[Block]:
-    """What held up the runs of each point, or of those that tell most where there are many."""
+    """The causes that held up the runs of each point, or of the most telling ones of many."""
     few = len(points.points) <= diagnosis.MOST_COLUMNS
     shown = points.points if few else _telling(points, decisive)
     for sentence in waits.long_waits(results, points):

@@ -22,7 +22,7 @@ from flashcrowd.report.source import Source
 
 
 def summary(results: Source) -> RenderableType:
-    """What a study says, for a terminal: sentences, and the headline's measures as a table.
+    """A study's summary, for a terminal: sentences, and the headline's measures as a table.
 
     The same measures are at the head of the report. Changes are against the baseline, in pairs of
     runs that share a seed.

@@ -1,4 +1,4 @@
-"""What is still open, and how many runs would tell."""
+"""The open questions, and how many runs would answer them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _seconds(provenance: Mapping[str, Any]) -> float | None:
 
 
 def _time(seconds: float) -> str:
-    """About so long, two digits: ``1 s``, ``16 s``, ``3.2 min``."""
+    """An approximate time, two digits: ``1 s``, ``16 s``, ``3.2 min``."""
     seconds = max(1.0, seconds)
     unit, factor = wording.readable("s", [seconds])
     return f"{float(f'{seconds * factor:.2g}'):g} {unit}"

@@ -129,7 +129,7 @@ def rows_of(results: Source, name: str, runs: list[int] | None) -> pa.Table | No
 
 
 def _line(link: str, groups: Mapping[str, object]) -> tuple[str, str]:
-    """What a link is called, and the path of its queue: those of the hosts of a group are one."""
+    """The name of a link, and the path of its queue: those of the hosts of a group are one."""
     match = _ACCESS.fullmatch(link)
     if match is None or match["group"] not in groups:
         return f"the link {link}", f"network.links.{link}.queue"

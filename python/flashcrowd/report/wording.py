@@ -90,7 +90,7 @@ def readable(unit: str, values: Iterable[float]) -> tuple[str, float]:
 def places_of(estimates: Iterable[Estimate | None]) -> int:
     """How many decimals a column of means has: three digits of the middle one.
 
-    Four where they lie close together, never more than the best known mean deserves, and no more
+    Four where they are close together, never more than the best known mean deserves, and no more
     than leave the largest four digits.
     """
     known = [each for each in estimates if each is not None]
@@ -312,7 +312,7 @@ def significant(value: float, beside: float | None = None, digits: int = 3) -> s
     if size == 0 or not math.isfinite(value):
         return number(value, 0)
     power = math.floor(math.log10(size)) - digits + 1
-    # What is far smaller than its neighbour keeps two digits of its own.
+    # A number far smaller than its neighbour keeps two digits of its own.
     if value:
         power = min(power, math.floor(math.log10(abs(value))) - digits + 2)
     rounded = round(value / 10**power) * 10**power if power > 0 else value

@@ -152,7 +152,7 @@ class _FromFile(Table):
 
 
 def _read(given: Any, info: Any) -> Any:
-    """What a file holds, with its kind."""
+    """The content of a file, with its kind."""
     if not isinstance(given, dict) or not isinstance(given.get("file"), str):
         return given
     if given["file"] == "none":

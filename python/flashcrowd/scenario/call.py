@@ -31,8 +31,9 @@ class Call(Flow):
     interval: PacketInterval = Span("20 ms")
     """Time between the packets of one direction."""
     every: MaybeInterval = Span("1 s")
-    """As many packets as are sent within so much time share a row of the table `calls`; "none" for
-    one row in all."""
+    """Packets that are sent within this time share a row of the table `calls`; "none" for one row
+    in all.
+    """
     start: Span = Span("0 s")
     """When it starts."""
     stop: MaybePositiveSpan = None

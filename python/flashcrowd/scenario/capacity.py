@@ -1,4 +1,4 @@
-"""What a link carries over time, as a trace says it."""
+"""The rate of a link over time, as a trace has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of a scenario cannot say about themselves: references and combinations."""
+"""Checks that the tables of a scenario cannot make alone: references and combinations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _rest(
     stop: Stop,
     kept: Kept,
 ) -> list[Problem]:
-    """What is wrong beside the network, of which no more is seen than how large its groups are."""
+    """Mistakes outside the network, of which no more is seen than how large its groups are."""
     return [
         *kept.found(_workloads, workloads, sizes, stacks, utp, profiles),
         *kept.found(_variants, stacks, utp, profiles),
@@ -116,7 +116,7 @@ class _Transports:
 
 @dataclass(frozen=True)
 class _Named(_Transports):
-    """What a workload may name."""
+    """The names that a workload may use."""
 
     hosts: HostNames
     profiles: Mapping[str, Profile]

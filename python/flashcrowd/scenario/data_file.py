@@ -38,7 +38,7 @@ class Row:
 
     @cached_property
     def cells(self) -> list[str]:
-        """What stands between its commas, quotes taken off (RFC 4180).
+        """The texts between its commas, quotes taken off (RFC 4180).
 
         Raises:
             UnitError: a quote has no end.
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """What the first line says of a column."""
+    """A column, by its heading."""
 
     name: str
     unit: str | None
@@ -99,7 +99,7 @@ class DataFile:
             raise UnitError(error.allowed, f"{self.path} {error.hint}") from None
 
     def columns(self) -> list[Column]:
-        """What the first line says; nothing if it has something that is no column."""
+        """The columns of the first line; none if it has something that is no column."""
         if not self.rows:
             return []
         found = [_COLUMN.fullmatch(cell) for cell in self.cells(self.rows[0])]

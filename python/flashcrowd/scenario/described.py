@@ -79,9 +79,9 @@ class Described(Table):
     ordered: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Keys, each with another one that it must not be below."""
     notes: ClassVar[Mapping[str, str]] = {}
-    """What the engine says of a key after the first paragraph: sources and details."""
+    """The engine's text on a key after the first paragraph: sources and details."""
     checked_as: ClassVar[str] = ""
-    """What the engine calls it, if it has rules between fields."""
+    """The engine's name of it, if it has rules between fields."""
 
     if TYPE_CHECKING:
 

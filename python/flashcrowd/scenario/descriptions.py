@@ -1,4 +1,4 @@
-"""What tables say of their keys: the text below each attribute, as a person reads it.
+"""The descriptions of keys in tables: the text below each attribute, as a person reads it.
 
 Pydantic reads such texts when a table is made, with `use_attribute_docstrings`: that is a third of
 the time in which the tables are imported, and few commands show a text.

@@ -37,12 +37,12 @@ def shipped(suffix: str) -> list[str]:
 
 
 class _Distribution(Table):
-    """Quantile points: below `value` lies `fraction` of all; straight lines between them."""
+    """Quantile points: a share `fraction` of all is below `value`; straight lines between them."""
 
     suffix: ClassVar[str]
     quantity: ClassVar[type[Quantity]]
     words: ClassVar[tuple[str, ...]]
-    """What a column of the quantity is called whose meaning is clear."""
+    """Accepted headings of a column of the quantity."""
 
     @model_validator(mode="before")
     @classmethod

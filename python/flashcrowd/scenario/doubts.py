@@ -1,4 +1,4 @@
-"""What a scenario may say and can hardly mean: a warning each, and it runs all the same."""
+"""Possible but unlikely settings of a scenario: a warning each, and it runs all the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ is 1 s (RFC 6298), and a few of them end a connection."""
 
 
 def doubts(scenario: Scenario) -> Iterator[Problem]:
-    """What can hardly be meant, whatever else the file says."""
+    """Unlikely settings, whatever else the file says."""
     network = scenario.network
     changed = [it.change for it in scenario.timeline.values() if isinstance(it, Change)]
     stopped = [it.stop for it in scenario.timeline.values() if isinstance(it, Halt)]
@@ -88,7 +88,7 @@ def above_lines(scenario: Scenario) -> Iterator[Problem]:
 def unsaid(
     scenario: Scenario, swept: Mapping[str, Sequence[object]] = MappingProxyType({})
 ) -> Iterator[Problem]:
-    """What the file leaves open and can hardly mean.
+    """Unlikely defaults, where the file says nothing.
 
     Asked only of a scenario as it was written, not of one whose defaults were written out.
 

@@ -1,4 +1,4 @@
-"""What a map of a network is made of: places, and edges between them."""
+"""The parts of a map: places, and edges between them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from flashcrowd.base.units import UnitError
 
 @dataclass(frozen=True)
 class Files:
-    """What a reader of files is given.
+    """The input of a reader of files.
 
     Attributes:
         directory: where the study is; names of files are relative to it.

@@ -1,4 +1,4 @@
-"""What a packet becomes on the wire, as a text."""
+"""The size of a packet on the wire, as a text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from flashcrowd.base.errors import did_you_mean
 from flashcrowd.base.units import Size, UnitError, text_schema
 
 FRAMES = {"ethernet": 38, "shaper": 14, "ip": 0}
-"""Bytes that a frame costs beyond its IP packet, by name: Ethernet with preamble and gap, what a
-Linux shaper counts, and nothing."""
+"""Bytes of a frame beyond its IP packet, by name: Ethernet with preamble and gap, what a Linux
+shaper counts, and nothing.
+"""
 
 ENCAPSULATIONS = {
     "atm": 40,
@@ -35,7 +36,7 @@ MOST = Size("1000 B")
 
 
 class Framing:
-    """What a packet becomes on a link.
+    """The size of a packet on a link.
 
     A name or a size ("38 B") says what a frame costs beyond its IP packet: "ethernet" (38 B),
     "shaper" (14 B), "ip" (0 B). "atm" says that packets are cut into whole cells of 53 bytes, each

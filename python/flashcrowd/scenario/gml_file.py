@@ -45,7 +45,7 @@ _DRAWN = ("graphics", "LabelGraphics")
 
 @dataclass
 class _List:
-    """What stands between brackets: keys with texts or lists, in order."""
+    """A list between brackets: keys with texts or lists, in order."""
 
     key: str
     line: int

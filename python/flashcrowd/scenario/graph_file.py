@@ -84,7 +84,7 @@ _READ = {
     "edge": {"latency", "jitter", *_LOSS, *_RATE},
     "graph": set[str](),
 }
-"""What is read of each kind of element."""
+"""The attributes that are read of each kind of element."""
 
 _SAYS_NOTHING = {
     "node": {
@@ -258,7 +258,7 @@ class _Map:
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._path = graph, graph.path
-        # What all elements have lies on edges alone where nodes may not have it.
+        # Attributes of all elements are on edges alone where nodes may not have them.
         of = {"node": _READ["node"] - {*_LOSS}, "edge": _READ["edge"], "graph": _READ["graph"]}
         self._usual = {
             kind: {name: it for name, it in graph.usual.items() if name in names}
@@ -278,7 +278,7 @@ class _Map:
         return {"places": places, "edges": self._edges(places)}
 
     def unread(self) -> str:
-        """What the file has and is not read, counted; empty if there is none."""
+        """Attributes of the file that are not read, counted; empty if there are none."""
         count = Counter(self._graph.unread)
         for kind, of_kind in (
             ("node", list(self._graph.nodes.values())),

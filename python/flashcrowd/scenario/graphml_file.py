@@ -46,7 +46,7 @@ Element = ElementTree.Element
 
 @dataclass(frozen=True)
 class _Key:
-    """What `<key>` says of an attribute: for which elements it is, its name, its default."""
+    """A `<key>`: the elements that its attribute is for, its name, its default."""
 
     kind: str
     name: str
@@ -236,7 +236,7 @@ class _Reader:
                 self._unread(part, place)
 
     def _text(self, element: Element, place: str) -> None:
-        """A text beside the parts of an element is none of its values."""
+        """A text between the parts of an element is none of its values."""
         if any((it or "").strip() for it in (element.text, *(part.tail for part in element))):
             self._found.unread[f"text in {place}"] += 1
 

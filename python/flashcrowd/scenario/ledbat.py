@@ -1,4 +1,4 @@
-"""What a controller of the LEDBAT family needs, for TCP stacks and uTP configurations alike.
+"""Parameters of the LEDBAT family, for TCP stacks and uTP configurations alike.
 
 The fields are the engine's (`crates/transport/src/congestion/ledbat/table.rs`). Where a file leaves
 some out, the table that ships with the controller has them.

@@ -48,7 +48,7 @@ def _mirror(info: FieldInfo) -> Mirror | None:
 
 
 def kind_of(annotation: Any) -> Any:
-    """What an annotation is about, without `Annotated` and `None`."""
+    """The type of an annotation, without `Annotated` and `None`."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         return kind_of(typing.get_args(annotation)[0])

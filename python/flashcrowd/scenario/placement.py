@@ -15,7 +15,7 @@ from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.topology import Topology
 
 MOST_SITES = 200
-"""Places that hosts are at, counted for each group. Between each two of them lies a path."""
+"""Places that hosts are at, counted for each group. Each two of them have a path."""
 
 
 def sites(group: Group, topology: Topology | None) -> list[str]:
@@ -26,7 +26,7 @@ def sites(group: Group, topology: Topology | None) -> list[str]:
 
 
 def placement(network: Network) -> Iterator[Problem]:
-    """What is wrong with a map, and with where hosts are on it."""
+    """Mistakes in a map, and in the places of hosts on it."""
     topology = network.topology
     if topology is None:
         for name, group in network.groups.items():
@@ -50,7 +50,7 @@ def placement(network: Network) -> Iterator[Problem]:
 
 
 def _beside(network: Network) -> Iterator[Problem]:
-    """What a network with a map cannot have."""
+    """Keys that a network with a map cannot have."""
     if network.loss is not None:
         allowed = "none beside a topology, whose edges say what is lost"
         yield Problem("network.loss", shown(network.loss), allowed)
@@ -101,7 +101,7 @@ def is_link(network: Network, name: str) -> bool:
 
 
 def links(network: Network) -> Iterator[str]:
-    """What tables call the directions of all links and edges; of lines, those of first hosts."""
+    """Names in tables of the directions of all links and edges; of lines, those of first hosts."""
     yield from _shared(network)
     for group in network.groups:
         if _has_line(network, group):

@@ -38,7 +38,7 @@ _ALLOWED = {
     "string_pattern_mismatch": 'a name of letters, digits, "-" and "_", first a letter',
     "union_tag_not_found": "this key is needed; it says of what kind the table is",
 }
-"""What is allowed, by the validator's kind of error; its context fills the braces."""
+"""The allowed values, by the validator's kind of error; its context fills the braces."""
 
 _NUMBERS = ("int_type", "float_type")
 """Those of a value that is no number."""
@@ -48,7 +48,7 @@ _CONSEQUENCE = "default_factory_not_called"
 
 
 def problems_of(error: ValidationError, model: type[BaseModel], given: Any) -> list[Problem]:
-    """What a `ValidationError` of `model` found in the document `given`.
+    """The mistakes of a `ValidationError` of `model` in the document `given`.
 
     To find the nearest key takes a millisecond: this is for those that are shown of a long list.
     """
@@ -138,7 +138,7 @@ def _number(value: object) -> str:
 
 
 def _one_level_below(model: type[BaseModel], place: Sequence[str | int], given: Any) -> str:
-    """A hint where a key stands beside the table that it belongs into."""
+    """A hint where a key is next to the table that it belongs into."""
     *above, key = place
     table = given
     for segment in above:

@@ -23,8 +23,8 @@ def routes(
 
     Shortest paths are Dijkstra's, as networkx has them. Of several edges between two places the one
     with the least delay counts, then the one with the least loss, then the one with the highest
-    rate, then the first: packets of one connection take one way. Between hosts of one place lies
-    its loop, or nothing. On a map whose edges all lead both ways the way back is the way forth.
+    rate, then the first: packets of one connection take one way. Hosts of one place have its loop
+    between them, or nothing. On a map whose edges all lead both ways the way back is the way forth.
     """
     best: dict[tuple[str, str], tuple[tuple[int, float], str, bool]] = {}
     for name, edge in edges.items():

@@ -1,4 +1,4 @@
-"""What a person says about one situation: the network, what happens on it, and what to measure."""
+"""A scenario: the network, what happens on it, and what to measure."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def profile_of(own: Mapping[str, Profile], name: str) -> Profile | None:
 
 
 def default_transport(own: Mapping[str, Profile], name: str) -> str:
-    """What a client of this profile opens its connections over where a population does not say."""
+    """The default transport of a client of this profile."""
     profile = profile_of(own, name)
     return "inherit" if profile is None else profile.transport
 

@@ -88,7 +88,7 @@ DEPARTURES: dict[str, str] = {
     for it in get_args(get_args(DepartureTable)[0])
     if it is not SessionDistribution
 }
-"""What each kind of departure is, in a sentence about the peers."""
+"""Each kind of departure, in a sentence about the peers."""
 
 _Words = Literal["at-once", "never", "all-done"]
 _EXAMPLES = ["after 10 min", "after exactly 60 s", "after 50 %"]

@@ -92,7 +92,7 @@ class Topology(Table):
         return [place for place, table in self.places.items() if name and table.label == name]
 
     def called(self, name: str) -> str:
-        """What people call a place: its label, or else its name."""
+        """The name of a place for people: its label, or else its name."""
         return self.places[name].label or name
 
     def is_usable(self, edge: Edge) -> bool:

@@ -63,7 +63,7 @@ def read_capacity(name: str, files: Files, rows: int | None = None) -> Capacity:
 
 @lru_cache(maxsize=32)
 def _read(path: Path, *_signature: int) -> tuple[DataFile, list[Column], Capacity]:
-    """What a file says, read once as long as it stays as it is."""
+    """The content of a file, read once as long as the file does not change."""
     file = data_file(path, MOST_ENTRIES)
     if not file.rows:
         raise UnitError(_FILE, f"{path} is empty")
@@ -120,7 +120,7 @@ def _amount(cell: str, unit: str, quantity: type[Quantity], file: DataFile, row:
 
 
 def _made(file: DataFile, rows: Sequence[Row], make: Callable[[], Capacity]) -> Capacity:
-    """What `make` gives; a mistake in an entry names its line."""
+    """The result of `make`; a mistake in an entry names its line."""
     try:
         return make()
     except UnitError as error:

@@ -33,7 +33,7 @@ def assembling(folder: Folder) -> Iterator[Assembly]:
 class Assembly:
     """The final tables while runs are added to the folder.
 
-    What can be written is written at once, so that little is left to do when the last run ends.
+    Finished tables are written at once, so that little is left to do when the last run ends.
     """
 
     def __init__(self, folder: Folder, scratch: Path, files: ExitStack) -> None:

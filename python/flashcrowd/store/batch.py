@@ -1,7 +1,7 @@
 """A file of finished runs: one row a run, each of its tables a column of lists of rows.
 
-Short runs are kept many to a file, so that what a file costs is shared. A file appears whole or
-not at all. Its name ends in its digest: what the disk changed is an error, never a number.
+Short runs are kept many to a file, so that they share the cost of the file. A file appears whole or
+not at all. Its name ends in its digest: a change by the disk is an error, never a number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ENGINE = b"flashcrowd.engine"
 
 @dataclass(frozen=True)
 class Card:
-    """What a file says of one of its runs.
+    """A file's entry for one of its runs.
 
     Attributes:
         run: which one.

@@ -1,4 +1,4 @@
-"""What binds the files of a results folder to each other: those of two are never mixed.
+"""The binding of a results folder's files to each other: those of two are never mixed.
 
 Study and plans are bound to the manifest by their digests. A run is bound to it by engine, plan and
 seed, the tables by what decides their rows. Tables and `provenance.json` are bound to the runs by
@@ -22,12 +22,12 @@ RUNS = "files_of_runs"
 """Key of the digests of the files of runs, in `tables/digests.json` and `provenance.json`."""
 
 MOVE = "Another folder's file was copied there: move it out of runs/, or use another --out."
-"""What to do about a file of runs that does not belong to the folder."""
+"""The remedy for a file of runs that does not belong to the folder."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What tables are made from.
+    """The source of tables.
 
     Attributes:
         rows: digest of what decides their rows, see `rows_of`.
@@ -39,7 +39,7 @@ class Binding:
 
     @classmethod
     def of(cls, folder: Path, manifest: Manifest) -> Self:
-        """What tables that are made now from a results folder are made from."""
+        """The source of tables that are made now from a results folder."""
         return cls(rows_of(manifest), tuple(runs_in(folder)))
 
     @classmethod
@@ -104,7 +104,7 @@ def belongs(engine: str, cards: Sequence[Card], manifest: Manifest) -> bool:
 
 
 def cards_of(file: Path, manifest: Manifest, remedy: str) -> list[Card]:
-    """What a file of runs says of each run.
+    """The entries of a file of runs.
 
     Args:
         file: the file.

@@ -1,4 +1,4 @@
-"""What can be wrong with a results folder. Each error names the file and the remedy."""
+"""Errors of a results folder. Each error names the file and the remedy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DamagedResults(ResultsError):
 
     @property
     def brief(self) -> str:
-        """What is wrong with which file, in a phrase."""
+        """The mistake and its file, in a phrase."""
         return f"{self.path} {self.state} ({self.why})"
 
 
@@ -73,7 +73,7 @@ class OtherFormat(ResultsError):
 
 
 ODD = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError)
-"""What a content of another shape than ours ends in. Arrow's own errors are of these classes."""
+"""Exceptions of content of another shape than ours. Arrow's own errors are of these classes."""
 
 
 def understood(tell: Callable[P, T]) -> Callable[P, T]:

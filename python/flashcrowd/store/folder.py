@@ -50,7 +50,7 @@ class Finished(Protocol):
 
     @property
     def tables(self) -> Mapping[str, pa.Table]:
-        """What the engine gave; empty tables may be left out."""
+        """The engine's tables; empty ones may be left out."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class Finished(Protocol):
 
 @dataclass(frozen=True)
 class RunLocation:
-    """Where a finished run lies: the file, its row there, and what it cost."""
+    """The place of a finished run: the file, its row there, and its costs."""
 
     file: Path
     row: int
@@ -163,7 +163,7 @@ class Folder:
         )
 
     def _before(self) -> Manifest | None:
-        """The manifest that lies there, if it is what was written."""
+        """The manifest in the folder, if it is what was written."""
         if empty(self.path):
             return None
         try:
@@ -191,7 +191,7 @@ class Folder:
         return [run for run in self.manifest.runs if run not in self.places]
 
     def forget_invalid(self) -> None:
-        """Count invalid runs as missing; what lies of one stays until another has taken its place.
+        """Count invalid runs as missing; the rows of one stay until another has taken its place.
 
         Raises:
             ResultsError: a file of runs cannot be read.

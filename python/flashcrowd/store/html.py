@@ -41,7 +41,7 @@ def tables(rows: Mapping[str, int]) -> str:
 
 
 def printed(what: RenderableType) -> str:
-    """What a terminal prints, with its colours."""
+    """The output of a terminal, with its colours."""
     from rich.console import Console
 
     console = Console(record=True, file=io.StringIO(), width=WIDE, force_jupyter=False)

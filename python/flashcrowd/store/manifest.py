@@ -1,4 +1,4 @@
-"""What a results folder is for: its points, its runs, and the code that makes them.
+"""The manifest of a results folder: its points, its runs, and the code that makes them.
 
 Two things decide every number of a run: its plan with its seed, and the engine's code. A folder
 goes on only where both are what they were; a new title or more repeats change neither.

@@ -21,7 +21,7 @@ from flashcrowd.store.results import open as open_results
 from flashcrowd.store.shard import number_at
 
 AGAIN = "Run that shard again with the same --out: what is damaged is run anew."
-"""What to do about a part that a disk or a copy has damaged."""
+"""The remedy for a part that a disk or a copy has damaged."""
 
 
 @dataclass(frozen=True)

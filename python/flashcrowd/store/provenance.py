@@ -64,7 +64,7 @@ def record(
 
 
 def read(folder: Path, runs: Sequence[str]) -> dict[str, Any]:
-    """What `provenance.json` says of the runs in the files with these digests.
+    """The entries of `provenance.json` for the runs in the files with these digests.
 
     Raises:
         DamagedResults: it is not what was written.
@@ -101,7 +101,7 @@ def settle(folder: Path, tell: Tell) -> None:
 
 
 def _kept(folder: Path) -> dict[str, Any]:
-    """What `provenance.json` says, if it is what was written and not of another results folder."""
+    """The content of `provenance.json`, if it is what was written, and of this results folder."""
     plain = _read(folder)
     known, there = plain.pop(RUNS, []), runs_in(folder)
     if known and there and not set(known) & set(there):
@@ -151,7 +151,7 @@ def join(folder: Path, parts: Sequence[Path], joined: str) -> None:
 
 
 def sessions_of(folder: Path) -> list[Any]:
-    """What earlier sessions of a folder said; a note in their place if that is lost."""
+    """The notes of earlier sessions of a folder; a note in their place if they are lost."""
     return _sessions(folder, foreign=False)
 
 
@@ -181,7 +181,7 @@ class Machine(TypedDict):
 
 
 def machine() -> Machine:
-    """What this machine is."""
+    """The properties of this machine."""
     return {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),

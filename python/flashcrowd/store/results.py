@@ -219,7 +219,7 @@ def open(path: str | Path) -> Results:
 
 
 def no_table(name: str) -> str:
-    """What to say where there is no table of this name."""
+    """The message where there is no table of this name."""
     known = ", ".join(schema.TABLES)
     return named(f"table {name!r}; there are {known}", did_you_mean(name, schema.TABLES))
 

@@ -109,7 +109,7 @@ def no_rows(layout: pa.Schema) -> pa.Table:
 
 
 def metadata(table: str) -> dict[str, str]:
-    """What a table's file says of itself. Nothing here may depend on when or where it is made."""
+    """The metadata of a table's file. It must not depend on when or where it is made."""
     return {"flashcrowd.table": table, "flashcrowd.tables_version": str(VERSION)}
 
 
@@ -689,7 +689,7 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
     )
 }
-"""What an engine yields, by name."""
+"""The tables of an engine, by name."""
 
 POINTS = Layout(
     "points",

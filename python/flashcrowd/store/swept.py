@@ -1,4 +1,4 @@
-"""What the manifest says of tables: runs with their sweep values, points with their settings."""
+"""The manifest as tables: runs with their sweep values, points with their settings."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Verified:
 
     @property
     def binding(self) -> Binding:
-        """What the tables are made from: runs of this results folder.
+        """The source of the tables: runs of this results folder.
 
         Raises:
             DamagedResults: `digests.json` is not what was written.

@@ -1,4 +1,4 @@
-"""What the lines alone say of a download: no run of any engine is faster.
+"""Bounds of a download from the lines alone: no run of any engine is faster.
 
 The bound of a swarm is that of Kumar and Ross (2006), the longest of three times: of the seeds for
 one copy, of the slowest line for the file, and of all lines together for all copies. Queues,
@@ -63,7 +63,7 @@ class Bound:
 
     @property
     def total_bytes(self) -> int:
-        """What all downloads receive."""
+        """Bytes that all downloads receive."""
         return self.size_bytes * self.downloads
 
     @property
@@ -93,7 +93,7 @@ class Bound:
 
     @property
     def reason(self) -> str:
-        """What it is that takes so long."""
+        """The cause of the bound."""
         reasons = {
             "the slowest line down": self.slowest_s,
             "the source's line": self.copy_s if self.peers_bps else self.together_s,
@@ -233,13 +233,13 @@ class _Changes:
         self._changed = [(tuple(parse(it.change) or ()), it.to) for it in events]
 
     def line(self, group: str) -> tuple[float, float]:
-        """What a host of a group sends and receives at most, in bit/s."""
+        """The rates at which a host of a group sends and receives at most, in bit/s."""
         up, down = _rates(self._groups[group])
         at = ("network", "groups", group, "access")
         return max([up, *self._to(at, "up")]), max([down, *self._to(at, "down")])
 
     def upload(self, swarm: str, name: str, population: Population) -> float:
-        """What a client sends at most; a controller may set any limit."""
+        """The rate at which a client sends at most; a controller may set any limit."""
         if population.upload is None or population.upload_control is not None:
             return inf
         at = ("workloads", swarm, "populations", name)

@@ -1,4 +1,4 @@
-"""What a study says beyond the defaults."""
+"""The parts of a study that differ from the defaults."""
 
 from __future__ import annotations
 

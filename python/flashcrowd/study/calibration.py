@@ -18,7 +18,7 @@ BUDGET_S = 0.3
 """Seconds of processor time for the runs of a study that are timed."""
 
 WORTH_S, SHARE, MOST_S = 10.0, 0.02, 3.0
-"""A study that is to be run is timed if it takes so long: for this share of it, at most so long."""
+"""A study is timed if it is to take at least this long: for this share of it, at most this long."""
 
 REFERENCE = "client-ablation"
 """The study whose first point is timed where no run of the study itself is short enough."""
@@ -31,7 +31,7 @@ def calibrated(
     seed: int,
     budget_s: float = BUDGET_S,
 ) -> StudyNeed | None:
-    """What a study needs, in seconds of this machine.
+    """The need of a study, in seconds of this machine.
 
     Points whose runs are short are run, as far as the time goes, spread over the sweep. They need
     what they took. All others need what was expected of them times the mean ratio of those. Where
@@ -72,7 +72,7 @@ def calibrated(
 
 
 def of_here(engine: Engine, study: Study, need: StudyNeed) -> StudyNeed:
-    """What a study needs, in seconds of this machine if it takes long and can be timed."""
+    """The need of a study, in seconds of this machine if it takes long and can be timed."""
     if not isinstance(engine, Timed) or need.seconds < WORTH_S:
         return need
     budget_s = min(max(BUDGET_S, SHARE * need.seconds), MOST_S)

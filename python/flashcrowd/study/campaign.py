@@ -28,7 +28,7 @@ from flashcrowd.study.until import conduct_until, kept_repeats, with_repeats
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a results folder needs to begin.
+    """The input for the begin of a results folder.
 
     Attributes:
         manifest: points, runs and engine.
@@ -54,7 +54,7 @@ class Campaign:
 
     @property
     def title(self) -> str:
-        """What a person calls the study."""
+        """The title of the study."""
         return str(self.study.get("title", self.manifest.name))
 
 
@@ -90,7 +90,7 @@ def conduct(
 ) -> Results:
     """Do the runs that the folder does not have, and make its tables.
 
-    What is damaged in the folder is mended: the runs of a damaged file are run again.
+    Damage in the folder is mended: the runs of a damaged file are run again.
 
     Args:
         campaign: what to run.

@@ -1,4 +1,4 @@
-"""What a study may name, each with one sentence: lines, stacks, clients, queues, measures, ..."""
+"""The names that a study may use, each with one sentence: lines, stacks, clients, queues, ..."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def kind_of(table: type[BaseModel]) -> str:
 
 
 def opening(text: str) -> str:
-    """What a template answers: the comment that it begins with."""
+    """The question of a template: the comment that it begins with."""
     return text.split("\n", 1)[0].removeprefix("# ")
 
 

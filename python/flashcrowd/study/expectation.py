@@ -1,4 +1,4 @@
-"""What is expected of a study: `[expect]`, judged once its runs are done.
+"""The expectations of a study: `[expect]`, judged once its runs are done.
 
 Nothing here changes what is simulated, so it is no part of a study's fingerprint: a results folder
 can be judged by expectations that were written after it.
@@ -76,7 +76,7 @@ def problems_of(
     axes: Sequence[Axis],
     cases: Sequence[str] = (),
 ) -> Iterator[Problem]:
-    """What in `[expect]` speaks of nothing that the study has.
+    """Expectations in `[expect]` on things that the study lacks.
 
     Args:
         expectations: the tables by name.

@@ -1,4 +1,4 @@
-"""What a key of a study means, from the tables that check it: nothing about it is written twice."""
+"""The meaning of a study's keys, from the tables that check them: nothing is written twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Key:
 
     @property
     def info(self) -> FieldInfo:
-        """What the table says of its values."""
+        """The table's rules for its values."""
         return self.table.model_fields[self.name]
 
     @property
@@ -57,13 +57,13 @@ class Key:
 
     @property
     def meaning(self) -> str:
-        """What it is about."""
+        """Its meaning."""
         said = " ".join(descriptions(self.table).get(self.name, "").split())
         return said or ("Which kind of table this is." if self.is_tag else "")
 
     @property
     def notes(self) -> str:
-        """What the engine's description says besides: sources, and how clients call it."""
+        """The rest of the engine's description: sources, and the names in clients."""
         return str(getattr(self.table, "notes", {}).get(self.name, ""))
 
     @property
@@ -73,7 +73,7 @@ class Key:
 
     @property
     def about(self) -> str:
-        """What the table is that has it, in one sentence."""
+        """The table that has it, in one sentence."""
         return (getdoc(self.table) or "").split("\n")[0]
 
     @property
@@ -84,12 +84,12 @@ class Key:
 
     @property
     def allowed(self) -> list[str]:
-        """What is allowed there, in words: any of these."""
+        """The allowed values, in words: any of these."""
         return list(dict.fromkeys(_described(self.info.annotation, self.info.metadata)))
 
     @property
     def default(self) -> str:
-        """What holds where nothing is given."""
+        """The value by default."""
         if self.path[0] in _SHIPPED and len(self.path) > 2 and self.info.is_required():
             return "as its base has it"
         if self.info.is_required():
@@ -265,7 +265,7 @@ def _metadata(annotation: Any) -> Iterator[Any]:
 
 
 def _described(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[str]:
-    """What may be written, in words."""
+    """The allowed values, in words."""
     shorter = [it.json_schema_input_type for it in metadata if isinstance(it, BeforeValidator)]
     shorter = [it for it in shorter if it not in (Any, PydanticUndefined)]
     for word in (it.word for it in metadata if isinstance(it, Word)):

@@ -1,4 +1,4 @@
-"""What a report of a study begins with: `[report]`.
+"""The first lines of a study's report: `[report]`.
 
 Which numbers decide, over which part of the peers, and what each point is compared with. Nothing
 here changes what is simulated, so it is no part of a study's fingerprint.
@@ -64,7 +64,7 @@ class Headline(Table):
 def problems_of(
     headline: Headline, scenarios: Sequence[Scenario], axes: Sequence[Axis]
 ) -> Iterator[Problem]:
-    """What in `headline` speaks of nothing that the study has.
+    """Entries of `headline` on things that the study lacks.
 
     Args:
         headline: the table.
@@ -278,7 +278,7 @@ def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
 def setting_problems(
     table: str, settings: dict[str, object], axes: Sequence[Axis], cases: Sequence[str]
 ) -> Iterator[Problem]:
-    """What is not swept in a `table` (its path) of swept paths, or their ends, and values.
+    """Entries of a `table` (its path) of swept paths, or their ends, that are not swept.
 
     Where the first axis has `cases`, "case" may replace it.
     """

@@ -1,4 +1,4 @@
-"""What a study is expected to need, and whether it fits into this machine's memory."""
+"""The predicted need of a study, and whether it fits into this machine's memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flashcrowd.engines import Engine, Timed
 from flashcrowd.scenario.check import SHRINK
 
 PROCESS_BYTES = 160_000_000
-"""What `flashcrowd run` has at its peak besides the runs themselves, with tables of small studies.
+"""The peak memory of `flashcrowd run` besides the runs themselves, with tables of small studies.
 
 By hand: the peak of resident memory of whole commands, less what their runs were expected to need.
 """
@@ -27,7 +27,7 @@ LONG_S = 1800.0
 
 
 def long(seconds: float) -> str:
-    """What would be quicker than runs that take so long; empty where they are short."""
+    """A quicker way than runs of this length; empty where they are short."""
     if seconds < LONG_S:
         return ""
     return f"this will take about {duration(seconds)}. Fewer --repeats take less; or {SHRINK}."
@@ -35,7 +35,7 @@ def long(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class StudyNeed:
-    """What all runs of a study need.
+    """The need of all runs of a study.
 
     Attributes:
         points: what each run of a point needs; `None` where the engine cannot tell.
@@ -101,7 +101,7 @@ class StudyNeed:
 
 
 def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int | None) -> StudyNeed:
-    """What a study needs, by the plans of its points as JSON.
+    """The need of a study, by the plans of its points as JSON.
 
     Args:
         engine: what is to run it.
@@ -127,7 +127,7 @@ WAITING = 4
 
 
 def needs_of(engine: Engine, plans: Iterable[str]) -> list[Need | None]:
-    """What a run of each plan needs. While the engine looks at some, others are made.
+    """The need of a run of each plan. While the engine looks at some, others are made.
 
     Raises:
         PlanRejected: the engine cannot read one of them.

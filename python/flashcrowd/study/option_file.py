@@ -11,7 +11,7 @@ from flashcrowd.scenario.text_file import text_of, unread
 
 
 def table_of(file: Path) -> dict[str, object]:
-    """What a TOML file says.
+    """The table of a TOML file.
 
     Raises:
         ClusterError: it cannot be read, or is no TOML.

@@ -121,7 +121,7 @@ def _is_part(segments: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def _hint(path: str, document: dict[str, object]) -> str:
-    """What may have been meant, or where to set a path that only the file can set."""
+    """A likely meaning, or where to set a path that only the file can set."""
     hint = near(path, document)
     return f"set `{path}` in the study file" if f'"{path}"' in hint else hint
 

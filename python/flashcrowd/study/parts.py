@@ -122,7 +122,7 @@ class Parts:
         return self._reached[place]
 
     def _problems(self, document: dict[str, object]) -> list[Problem]:
-        """What is wrong with a document, whose values are shown as they are written."""
+        """Mistakes in a document, whose values are shown as they are written."""
         try:
             Scenario.model_validate(document, context=self._context)
         except ValidationError as error:

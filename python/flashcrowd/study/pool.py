@@ -1,7 +1,7 @@
 """Where the runs of a study are carried out, as far as a campaign knows.
 
 A pool takes jobs and an engine, and hands finished runs back in batches: many short runs come
-together, so that what a batch costs (a file, a flush to the disk) is shared by its runs.
+together, so that they share the cost of a batch (a file, a flush to the disk).
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ _WORDS = (
     (r"Unclosed array", "the list has no closing bracket"),
     (r"Unclosed inline table", "the table has no closing brace"),
 )
-"""What Python's reader says, and the same for who writes a file."""
+"""Messages of Python's reader, and the same for the author of a file."""
 
 
 def _in_words(message: str) -> str:

@@ -92,10 +92,10 @@ def prepare(study: Study, engine: Engine) -> Campaign:
 
 
 def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = False) -> StudyNeed:
-    """What a study needs; refused if its runs would not fit into this machine's memory.
+    """The need of a study; refused if its runs would not fit into this machine's memory.
 
-    What was looked at as a whole, the engine does not look at again run by run: by then other runs
-    have taken what was counted for them.
+    The engine does not look again, run by run, at what was checked as a whole: by then other runs
+    have taken the memory that was counted for them.
 
     Args:
         campaign: the study.

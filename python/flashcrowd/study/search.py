@@ -55,7 +55,7 @@ class Found:
 
 
 def search(query: str) -> list[Found]:
-    """What has to do with some words, the best first: with all of them, or else with most."""
+    """Entries for some words, the best first: with all of them, or else with most."""
     # A single letter or digit says nothing.
     wanted = [stem for stem in dict.fromkeys(stems(query)) if len(stem) > 1]
     scores = [(document, document.scores(wanted)) for document in _documents()]
@@ -99,7 +99,7 @@ class _Document:
     weights: Mapping[str, float]
 
     def scores(self, wanted: Iterable[str]) -> dict[str, float]:
-        """What each word counts that is in it."""
+        """The score of each word that is in it."""
         scores = {}
         for stem in wanted:
             others = (_OTHER * self._weight(other) for other in _others(stem))

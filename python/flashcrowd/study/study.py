@@ -212,7 +212,7 @@ class Study(Scenario):
 
     @property
     def name(self) -> str:
-        """What its files are called: the name of the study file, or else the title."""
+        """The name of its files: the name of the study file, or else the title."""
         return self.title if self._text is None else Path(self._place).stem
 
     @property
@@ -291,7 +291,7 @@ class Study(Scenario):
         return [point.scenario for point in points] if whole else [self.scenario]
 
     def warnings(self) -> list[Problem]:
-        """What is possible and can hardly be meant, at any point; `allowed` says why.
+        """Possible but unlikely settings, at any point; `allowed` says why.
 
         A study with warnings runs.
         """
@@ -311,7 +311,7 @@ class Study(Scenario):
         return [*self._files.doubts, *findings.found, *(above or {}).values()]
 
     def _unsaid(self) -> Iterator[Problem]:
-        """What the file leaves open, where no sweep says it."""
+        """Unlikely defaults, where no sweep sets the key."""
         swept = {path: values for axis in self.sweep for path, values in axis.items()}
         for doubt in unsaid(self.scenario, swept):
             ends = (doubt.path, f"{doubt.path}.size", f"{doubt.path}.stop", "stop.horizon")
@@ -321,7 +321,7 @@ class Study(Scenario):
     def resolved(self) -> dict[str, Any]:
         """The study as a file would have it, with every default and every stack and client in use.
 
-        What it gives can be read back with `from_dict`, and has the same fingerprint.
+        The result can be read back with `from_dict`, and has the same fingerprint.
         """
         return self._document(self.points())
 

@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
 
 
 def shape_problems(axes: Sequence[Axis], document: dict[str, object]) -> list[Problem]:
-    """What is wrong with the paths and the lengths of the lists."""
+    """Mistakes in the paths and the lengths of the lists."""
     problems: list[Problem] = []
     seen: list[tuple[list[str], str]] = []
     for axis in axes:

@@ -64,7 +64,7 @@ class Template:
 
     @property
     def question(self) -> str:
-        """What it answers."""
+        """Its question."""
         return opening(self.text)
 
     def filled(self, line: str, chosen: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def written(path: Path, text: str) -> None:
 
 
 def written_beside(study: Path, file: Path) -> None:
-    """Writes a file that a study that ships names beside the copy of the study.
+    """Writes a file that a shipped study names, next to the copy of the study.
 
     Raises:
         StudyError: another file of this name is there.

@@ -85,7 +85,7 @@ class _Execution:
                     watch(*self._state())
         except KeyboardInterrupt:
             self._stop()
-            self._keep()  # what was being kept when the key was pressed
+            self._keep()  # the batch that was being kept at Ctrl-C
             while self.alive:
                 self._take()
             raise Interrupted from None

@@ -1,4 +1,4 @@
-"""What runs on a node: `python -m flashcrowd.testbed.agent look` or `… work`, in a folder of work.
+"""The program on a node: `python -m flashcrowd.testbed.agent look` or `… work`, in its folder.
 
 There it finds `order.json`, the study, and in `parts` what earlier commands brought of its shards.
 `look` says what this node is. `work` does the shards, each as `flashcrowd run --shard` does it,
@@ -41,7 +41,7 @@ LOOK_S = 0.5
 """How often the files and the run are looked at."""
 
 REACH_S = 60.0
-"""Nodes that play runs with this one have to wait for them within so long, in seconds."""
+"""Seconds within which nodes that play runs with this one have to wait for them."""
 
 END_S = 30.0
 """How long a run has to end, in seconds: it writes what is finished."""
@@ -54,7 +54,7 @@ LEASE, STOP, LOG = "lease", "stop", "log"
 
 @dataclass(frozen=True)
 class NodeTask:
-    """What a node is to do.
+    """The task of a node.
 
     Attributes:
         study: name of the study's file.
@@ -91,7 +91,7 @@ class State:
 
 
 def folder_of(shard: str) -> str:
-    """What the folder of a shard is called."""
+    """The name of a shard's folder."""
     return shard.replace("/", "-of-")
 
 
@@ -106,7 +106,7 @@ def pack(archive: Path, folder: Path) -> None:
 
 
 def look() -> Mapping[str, object]:
-    """What this node is, as far as results go; `problem` says why it cannot run the study."""
+    """The properties of this node for its results; `problem` says why it cannot run the study."""
     said: dict[str, object] = {"version": version("flashcrowd"), "host": os.uname().nodename}
     try:
         from flashcrowd.study import Study

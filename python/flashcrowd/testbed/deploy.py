@@ -51,7 +51,7 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Deployment:
-    """What is to be done on nodes.
+    """The task on nodes.
 
     Attributes:
         study: the study.
@@ -84,7 +84,7 @@ class Deployment:
         return len(self.study.points()) * self.study.least_repeats
 
     def before(self) -> Results | None:
-        """What the results folder has already.
+        """The runs that the results folder has already.
 
         Raises:
             ClusterError: something else than this study's results, or a part of them.
@@ -346,7 +346,7 @@ class _Execution:
                 )
 
     def _orders(self, study: str) -> dict[str, NodeTask]:
-        """What each node is to do."""
+        """The task of each node."""
         orders = {}
         engine, words = self.deployment.engine, self.deployment.words
         for name, shards in self.shares.items():
@@ -379,7 +379,7 @@ class _Execution:
         return self._all(self.nodes.run(command, self.names), "")
 
     def _all(self, answers: Answers, what: str) -> dict[str, Any]:
-        """What all nodes said.
+        """The answers of all nodes.
 
         Raises:
             ClusterError: one cannot be reached, or the copying of files failed.

@@ -94,7 +94,7 @@ class Testbed:
             self._provider.destroy()
 
     def run(self, command, nodes):
-        """What a command of the shell says on some nodes; None of one that cannot be reached."""
+        """The output of a shell command on some nodes; None of one that cannot be reached."""
         results = self._enoslib.run_command(
             command, roles=self._of(nodes), on_error_continue=True, task_name="flashcrowd"
         )

@@ -40,7 +40,7 @@ class Said:
 
 
 Answers = Mapping[str, Said | None]
-"""What nodes say, by their names; None of one that could not be reached."""
+"""The answers of nodes, by their names; None of one that could not be reached."""
 
 
 class Nodes(Protocol):

@@ -1,4 +1,4 @@
-"""What a testbed's file says: which nodes, and what is on them."""
+"""The file of a testbed: which nodes, and what is on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTALL = "python3 -m venv ~/enoslib && ~/enoslib/bin/pip install enoslib"
 
 @dataclass(frozen=True)
 class Options:
-    """What the file says.
+    """The options of the file.
 
     Attributes:
         enoslib: the Python of EnOSlib's environment.

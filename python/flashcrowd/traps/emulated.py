@@ -1,4 +1,4 @@
-"""Traps with real programs: the named controllers and the oracle's limit, beside the simulation."""
+"""Traps with real programs: the named controllers and the oracle's limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIZE = "128 MB"
 
 @dataclass(frozen=True)
 class Means:
-    """What the runs of one engine showed of one controller, from `Trap.from_s` to the end.
+    """The means of one controller over the runs of one engine, from `Trap.from_s` to the end.
 
     Attributes:
         uplink: uploads as a part of the uplink.
@@ -88,7 +88,7 @@ def document(one: Trap, program: str) -> dict[str, Any]:
 
 
 def program_of(one: Trap, wanted: str | None = None) -> str:
-    """What plays the controlled clients: the program after which their profile is named."""
+    """The program of the controlled clients: the one after which their profile is named."""
     home = one.document["workloads"]["seeding"]["populations"]["home"]
     return wanted or str(home["profile"])
 
@@ -181,7 +181,7 @@ def _possible(
 def _cost(
     chosen: Sequence[Trap], controllers: int, limits: Sequence[float], repeats: int, jobs: int
 ) -> str:
-    """What emulated runs take: their clock is a real one."""
+    """The time of emulated runs: their clock is a real one."""
     counts = [
         repeats * (controllers + (len(limits) or len(one.stretches))) for one in chosen
     ]  # an oracle has a limit for each stretch

@@ -1,4 +1,4 @@
-"""What a run of a trap showed, second by second."""
+"""The measurements of a trap's run, second by second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a controller on a trap, beside the oracle."""
+"""The outcome of a controller on a trap, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ STANDING_MS = 10.0
 """Without a download, what a bystander waits nine times in ten is at most this above its least."""
 
 DOWNLOAD, UPLOAD, DELAY_MS, HALF_S, START_S, STEP_S = 0.95, 0.85, 30.0, 10.0, 30.0, 15.0
-"""What is aimed at: shares of the oracle's, how much above its 95th percentile of the bystander's
-delay, the longest time below half, and the time to converge at the start and after a step."""
+"""The aims: shares of the oracle's, how much above its 95th percentile of the bystander's delay,
+the longest time below half, and the time to converge at the start and after a step.
+"""
 
 CONVERGED = 0.75
 """Upload and download are taken as found from this part of the oracle's on."""
@@ -39,7 +40,7 @@ class Outcome:
         uplink: its upload as a part of the uplink.
         upload: its upload as a part of the oracle's.
         download: the same of the download; ``None`` if there is none.
-        delay_ms: how much longer the bystander's 95th percentile is than beside the oracle.
+        delay_ms: how much longer the bystander's 95th percentile is than with the oracle.
         start_s: until it has converged at the start, of the middle run; infinite for never.
         step_s: the same after the step; ``None`` without one.
         half_s: the longest time in which upload or download are below half of the oracle's.
@@ -130,13 +131,13 @@ class _Oracle:
         self.runs = [{run.seed: run for run in runs} for runs in stretches]
 
     def own(self) -> list[ObservedRun]:
-        """What it showed, as if its limit changed from stretch to stretch."""
+        """Its measurements, as if its limit changed from stretch to stretch."""
         return list(self.runs[0].values())
 
     def parts(
         self, run: ObservedRun | None, seed: int
     ) -> list[tuple[ObservedRun, tuple[float, float]]]:
-        """What a run showed in each stretch; what the oracle did, without one."""
+        """The measurements of a run in each stretch; the oracle's, without a run."""
         pairs = zip(self.runs, self.trap.stretches, strict=True)
         return [(run or runs[seed], stretch) for runs, stretch in pairs]
 
@@ -148,7 +149,7 @@ class _Oracle:
         return sum(weighed) / length
 
     def added_ms(self, run: ObservedRun, seed: int) -> float:
-        """The bystander's 95th percentile less that beside the oracle, in the worst stretch."""
+        """The bystander's 95th percentile less that with the oracle, in the worst stretch."""
         pairs = zip(self.parts(run, seed), self.parts(None, seed), strict=True)
         return max(it.delay(0.95, *at) - best.delay(0.95, *at) for (it, at), (best, _) in pairs)
 

@@ -1,4 +1,4 @@
-"""What became of controllers, in words: rows of tables."""
+"""The outcomes of controllers, in words: rows of tables."""
 
 from __future__ import annotations
 

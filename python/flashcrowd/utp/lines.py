@@ -1,4 +1,4 @@
-"""What a measurement prints while it runs: one line an interval, in the manner of iperf3."""
+"""The output of a measurement while it runs: one line an interval, in the manner of iperf3."""
 
 from __future__ import annotations
 

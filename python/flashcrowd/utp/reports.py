@@ -1,4 +1,4 @@
-"""What the ends of a measurement report on its streams: the structs of `crates/live`, as JSON."""
+"""The reports of a measurement's ends on its streams: the structs of `crates/live`, as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Counter = Literal[
 
 
 class Receipt(TypedDict):
-    """What the receiver says that it got."""
+    """The receiver's account of what it got."""
 
     bytes: int
     digest: str
@@ -63,7 +63,7 @@ class Report(TypedDict):
 
 
 class Total(TypedDict):
-    """What counts of the streams of a direction."""
+    """The totals of the streams of a direction."""
 
     streams: int
     bytes: int

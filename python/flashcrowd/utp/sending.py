@@ -149,7 +149,7 @@ class Sending:
         moved: int,
         omitted: bool,
     ) -> None:
-        """What people get of one stream: silence is reported once."""
+        """The lines for people on one stream: silence is reported once."""
         label = self.order.streams > 1 or now["direction"] == "to-client"
         if not self.headed:
             self.voice.say_people(lines.STREAMS if label else lines.SENDER)

@@ -1,4 +1,4 @@
-"""What a server sees: arrivals, bytes that move, finished streams and refused clients."""
+"""The view of a server: arrivals, bytes that move, finished streams and refused clients."""
 
 from __future__ import annotations
 

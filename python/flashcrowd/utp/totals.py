@@ -64,7 +64,7 @@ def heard_for(report: Report) -> float:
 
 
 def summary(reports: Sequence[Report], sums: Mapping[Direction, Total]) -> str:
-    """What people read at the end."""
+    """The last lines, for people."""
     rows = []
     for report in reports:
         text = stream(report)

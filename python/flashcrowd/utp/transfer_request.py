@@ -1,4 +1,4 @@
-"""What a person asks of a measurement, in the words of the command line."""
+"""The request of a measurement, in the words of the command line."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Voice:
             self.say(text, **event)
 
     def complain(self, text: str) -> None:
-        """What went wrong, for people; documents and events have it in them."""
+        """The error, for people; documents and events have it in them."""
         if self.for_people:
             print(text, file=sys.stderr, flush=True)
 

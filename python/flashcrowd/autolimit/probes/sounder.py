@@ -18,14 +18,14 @@ WAYS: dict[str, Callable[[], Prober]] = {"icmp": Icmp, "tcp": Tcp, "udp": Udp}
 BUDGET_BPS = 2000
 """Probe traffic that leaves the host, in bits per second."""
 BURST_BITS = 4000
-"""What may have been saved up of it: two seconds."""
+"""Bits that may be saved up of it: two seconds."""
 SILENCE_NS = 6 * 10**9
 """Without any answer for this long, though probes went out, another way is tried."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What became of a probe: its reflector, and the round trip in nanoseconds or None."""
+    """The result of a probe: its reflector, and the round trip in nanoseconds or None."""
 
     reflector: int
     rtt: int | None

@@ -21,7 +21,7 @@ class Tcp(Prober):
     """One connection a probe, given up as soon as it is there."""
 
     kind: ClassVar[str] = "tcp"
-    # SYN with options 60, acknowledgement 52, reset 40; an open port is the dear case.
+    # SYN with options 60, acknowledgement 52, reset 40; an open port is the expensive case.
     cost: ClassVar[int] = 60 + 52 + 40
 
     def __init__(self) -> None:

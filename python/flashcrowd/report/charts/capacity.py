@@ -1,4 +1,4 @@
-"""What links carry over time, where traces say so."""
+"""The rates of links over time, where they follow traces."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MOST = 4
 #: A line of more rows is thinned to the minimum and maximum of this number of intervals.
 _STRETCHES = 400
 
-#: Labels of lines are at least so far apart, as a share of the panel's height.
+#: Labels of lines are at least this far apart, as a share of the panel's height.
 _APART = 0.085
 
 _REPAIRING = ("recovery", "cwr", "loss")

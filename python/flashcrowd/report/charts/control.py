@@ -1,4 +1,4 @@
-"""What upload controllers did over time: limits, delays and rates, and what changed meanwhile."""
+"""Upload controllers over time: limits, delays and rates, and what changed meanwhile."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around the lines.
+    """The frame of the lines.
 
     Attributes:
         slug: name of the figure's file.
@@ -173,7 +173,7 @@ def _marks(panel: Axes, marks: Sequence[tuple[float, str]]) -> None:
 
 
 def _marked(marks: Sequence[tuple[float, str]]) -> str:
-    """What the marks mean, for a caption."""
+    """The meaning of the marks, for a caption."""
     said = [f"({number}) at {t:g} s {words}" for number, (t, words) in enumerate(marks, 1)]
     return f" Marks: {'; '.join(said)}." if said else ""
 

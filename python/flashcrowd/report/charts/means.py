@@ -21,7 +21,7 @@ from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.statistics import Estimate
 
-#: On an axis of categories the lines stand so far from each other, in points.
+#: On an axis of categories the lines are this far from each other, in points.
 _ASIDE = 7.0
 
 READING = "Points are means over runs, thick bars 95 % intervals, thin bars the range of the runs"
@@ -35,7 +35,7 @@ _FEWEST_JOINED = 3
 
 @dataclass(frozen=True)
 class Shown:
-    """What a figure of means shows of each point.
+    """The part of each point that a figure of means shows.
 
     Attributes:
         name: what it is, with a small first letter.
