@@ -1,6 +1,6 @@
-//! What every room of the house shares: simulated [`Time`] and [`Span`], [`Rate`], [`Probability`],
-//! the derivation of random [`RandomStream`]s from one seed, a small queue, [`Ring`], places
-//! that are used again, [`Slab`], and tables of [`settings!`].
+//! Shared by all rooms: simulated [`Time`] and [`Span`], [`Rate`], [`Probability`], the derivation
+//! of random [`RandomStream`]s from one seed, a small queue, [`Ring`], places that are used again,
+//! [`Slab`], and tables of [`settings!`].
 //!
 //! Nothing here reads a clock or draws from an ambient generator.
 

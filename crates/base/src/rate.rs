@@ -56,10 +56,10 @@ impl From<Rate> for u64 {
 pub struct Probability(f64);
 
 impl Probability {
-    /// What never happens.
+    /// The probability of an impossible event.
     pub const ZERO: Probability = Probability(0.0);
 
-    /// `None` unless `value` lies between 0 and 1.
+    /// `None` unless `value` is between 0 and 1.
     pub fn new(value: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&value).then_some(Probability(value))
     }

@@ -1,5 +1,5 @@
 /// A queue in a ring whose size is a power of two: a place is found with one mask, and an entry
-/// costs its own size and nothing else. Entries are plain values; those that have left stay in the
+/// takes its own size and nothing else. Entries are plain values; those that have left stay in the
 /// memory until they are overwritten.
 ///
 /// It takes 24 bytes where a `VecDeque` takes 32, and some of it has to be in the cache for each of

@@ -1,4 +1,4 @@
-//! What can be configured: a struct whose fields carry their meaning, their bounds and their form in study files.
+//! Tables of settings: a struct whose fields carry their meaning, their bounds and their form in study files.
 
 use crate::{Probability, Rate, Span};
 use std::fmt;
@@ -10,7 +10,7 @@ pub struct Refusal {
     pub path: String,
     /// The value, as a plan has it.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: String,
 }
 

@@ -30,7 +30,7 @@ impl Session<'_> {
             Action::Connect { conn, remote, .. } => self.connect(conn, remote),
             Action::Close { conn } => {
                 if let Some(mut link) = self.take(conn) {
-                    // What the kernel does not take now is lost.
+                    // Bytes that the kernel does not take now are lost.
                     let _ = link.flush();
                 }
             }

@@ -23,7 +23,7 @@ pub enum Value<'a> {
 pub struct Malformed {
     /// Where.
     pub at: usize,
-    /// What is wrong there.
+    /// The mistake there.
     pub why: &'static str,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Value<'a> {
         }
         Ok(value)
     }
-    /// What a dictionary has under this key.
+    /// The value of a key in a dictionary.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         let Value::Dictionary(entries) = self else { return None };
         entries.iter().find(|(name, ..)| *name == key.as_bytes()).map(|(_, value, _)| value)

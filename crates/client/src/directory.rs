@@ -4,7 +4,7 @@ use flashcrowd_swarm::PeerId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddrV4};
 
-/// What a handshake calls its sender.
+/// The peer id of a handshake.
 pub(crate) type Identity = [u8; 20];
 
 /// Others that are remembered at most.

@@ -1,4 +1,4 @@
-//! What a client reports of itself.
+//! Events and counters of a client.
 
 use flashcrowd_swarm::UnchokeEnd;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub struct Progress {
     pub bad_pieces: u32,
 }
 
-/// What happened, and when: seconds of the machine's monotonic clock.
+/// An event and its time: seconds of the machine's monotonic clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// When.
@@ -58,7 +58,7 @@ pub struct Event {
     pub what: Happened,
 }
 
-/// What happened.
+/// The event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Happened {
@@ -112,7 +112,7 @@ pub enum Happened {
     Violation {
         /// Where it is.
         remote: String,
-        /// What is wrong.
+        /// The violation.
         why: String,
     },
     /// At the end: a histogram of the gaps between two sends of block bytes over one connection, in milliseconds.

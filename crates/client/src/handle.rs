@@ -18,7 +18,7 @@ pub(crate) enum Command {
 /// Most events that wait to be taken; older ones are forgotten.
 const MOST_EVENTS: usize = 1_000_000;
 
-/// What a client and its handles share.
+/// The state that a client and its handles share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     progress: Mutex<Progress>,
@@ -100,7 +100,7 @@ impl Handle {
     pub fn pieces(&self) -> Vec<u8> {
         lock(&self.shared.pieces).clone()
     }
-    /// What happened since this was last asked.
+    /// Events since the last call.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut *lock(&self.shared.events)).into()
     }

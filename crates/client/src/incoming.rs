@@ -1,4 +1,4 @@
-//! What neighbours send.
+//! Bytes and messages from neighbours.
 
 use crate::events::Happened;
 use crate::link::READ_BYTES;

@@ -8,8 +8,8 @@ use flashcrowd_swarm::{Message, PeerId};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// What a connection whose bytes the kernel takes has room for, in the words of the pure peer: more than a block with
-/// its header, so that a message is cut where the limiter cuts it, and nowhere else.
+/// The room of a connection whose bytes the kernel takes, as the pure peer sees it: more than a block with its
+/// header, so that a message is cut where the limiter cuts it, and nowhere else.
 pub(crate) const SPACE: u64 = 1 << 20;
 /// Bytes that are read at a time.
 pub(crate) const READ_BYTES: usize = 1 << 16;
@@ -25,7 +25,7 @@ pub(crate) enum Stage {
     Open(Time),
 }
 
-/// What bytes are made of.
+/// The fields of this client's handshake.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     pub(crate) info_hash: [u8; 20],
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     pub(crate) serial: u64,
     /// When bytes of a block were written last.
     pub(crate) last_send: Option<Time>,
-    /// What the kernel has not taken.
+    /// Bytes that the kernel has not taken.
     out: Vec<u8>,
     /// The bytes of a message that is half-written, and how many of them have been.
     message: Vec<u8>,

@@ -87,7 +87,7 @@ impl Metainfo {
     }
 }
 
-/// What clients ask for in one request.
+/// The size of a request by clients.
 const BLOCK: u32 = 1 << 14;
 
 fn files(info: &Value<'_>) -> Result<Vec<(PathBuf, u64)>, NoTorrent> {

@@ -1,4 +1,4 @@
-//! What a client is to do, and how it ended.
+//! The settings of a client, and how it ended.
 
 use crate::metainfo::Metainfo;
 use flashcrowd_base::Span;
@@ -6,10 +6,10 @@ use flashcrowd_swarm::{Profile, UploadLimit};
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-/// What a client is to do.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it shares.
+    /// The torrent.
     pub metainfo: Metainfo,
     /// Where the files are, or will be.
     pub folder: PathBuf,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What a client says of itself.
+/// An announce of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Announce {
     pub(crate) url: String,
@@ -21,7 +21,7 @@ pub(crate) struct Announce {
     pub(crate) numwant: Option<u16>,
 }
 
-/// What a tracker answers.
+/// The answer of a tracker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Until the next regular announce.

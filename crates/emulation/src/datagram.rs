@@ -1,5 +1,5 @@
-//! What nodes send each other: packets on their way, as many as fit a datagram, and echoes for the
-//! clocks. Numbers are in network byte order.
+//! Datagrams between nodes: packets on their way, as many as fit, and echoes for the clocks.
+//! Numbers are in network byte order.
 
 use crate::crossing::InTransit;
 use flashcrowd_base::{Span, Time};
@@ -13,7 +13,7 @@ const ECHO: u8 = 1;
 const ANSWER: u8 = 2;
 /// Due, late, from, to, step, whether it arrives, and its length.
 const RECORD: usize = 8 + 8 + 4 + 4 + 2 + 1 + 2;
-/// What a datagram has at most if it has more than one packet: the payload of UDP over Ethernet.
+/// The length of a datagram with more than one packet, at most: the payload of UDP over Ethernet.
 const FULL: usize = 1472;
 
 /// A datagram of another node.
@@ -26,7 +26,7 @@ pub enum Datagram<'a> {
         /// The packets.
         records: Records<'a>,
     },
-    /// What time is it?
+    /// A question for the other clock's time.
     Echo {
         /// When it was asked, by the clock of the asking node.
         asked_ns: u64,

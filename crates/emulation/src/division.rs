@@ -24,7 +24,7 @@ pub struct Indivisible {
     min: Span,
     /// Parts with hosts that are far enough apart.
     parts: usize,
-    /// What is too near, for one, and what stays on one node, for one.
+    /// An example of hosts that are too near, and one of hosts that stay on one node.
     why: Vec<String>,
 }
 
@@ -34,10 +34,9 @@ fn millis(span: Span) -> f64 {
 }
 
 impl Division {
-    /// Divides a plan that has passed its check, so that packets have at least so much delay before them wherever they
-    /// go from one node to another. Hosts stay with their own lines, and with those that one process
-    /// plays with them (a transfer, a call, pages). Parts that may be apart are dealt so that each node
-    /// has about as many hosts.
+    /// Divides a plan that has passed its check, so that packets have at least `min` of delay before them wherever
+    /// they go from one node to another. Hosts stay with their own lines, and with those that one process plays with
+    /// them (a transfer, a call, pages). Parts that may be apart are dealt so that each node has about as many hosts.
     ///
     /// # Errors
     /// There are fewer such parts than nodes.

@@ -15,8 +15,8 @@ const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
 
-/// What links and hosts read of an IPv4 packet. What is not there reads as nothing: a packet that
-/// contradicts itself is carried as it is, and judged by the kernel that receives it.
+/// The fields of an IPv4 packet that links and hosts read. A missing field reads as nothing: a
+/// packet that contradicts itself is carried as it is, and judged by the kernel that receives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header<'a> {
     bytes: &'a [u8],
@@ -75,7 +75,7 @@ impl<'a> Header<'a> {
         (mixed ^ mixed >> 31).wrapping_mul(0x94d0_49bb_1331_11eb)
     }
 
-    /// What it acknowledges, if it is a segment of TCP with the ACK flag and without SYN, FIN, RST.
+    /// The acknowledgement of a TCP segment with the ACK flag and without SYN, FIN, RST; else none.
     pub(crate) fn ack(&self) -> Option<Ack> {
         let segment = self.payload();
         if self.bytes[9] != TCP || self.is_later_fragment() || segment.len() < TCP_HEADER_BYTES {
@@ -136,7 +136,7 @@ impl<'a> Header<'a> {
         u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff != 0
     }
 
-    /// What follows the IP header, as far as the packet says that it is that long.
+    /// The payload behind the IP header, as far as the packet says that it is that long.
     fn payload(&self) -> &'a [u8] {
         let begin = usize::from(self.bytes[0] & 15) * 4;
         let end = usize::from(u16::from_be_bytes([self.bytes[2], self.bytes[3]]));

@@ -85,8 +85,8 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// What 99 of 100 packets of a second, which is emptied, and of those that it takes for a hundred
-    /// did not exceed; nothing if it has none.
+    /// The 99th percentile of the lateness of a second, which is emptied, with as many seconds before
+    /// it as make a hundred packets; zero if it has none.
     pub(crate) fn close(&mut self, second: &mut Lateness) -> Span {
         let second = mem::replace(second, Lateness::new());
         if second.count == 0 {

@@ -51,7 +51,7 @@ pub struct Network {
     leaving: Vec<(u32, Time)>,
 }
 
-/// What happens at an instant, in the order in which the simulator has it.
+/// An event at an instant, in the order in which the simulator has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The window of the links' table begins, or ends.
@@ -68,7 +68,7 @@ enum Event {
     Sample(u32),
 }
 
-/// What the network did in total.
+/// The totals of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Packets that hosts put on the network.
@@ -94,7 +94,7 @@ pub struct Delivery<'a> {
     pub due: Time,
     /// How much later that is than it should be, as it came late from other nodes.
     pub late: Span,
-    /// What is left to do about it.
+    /// The offloads that are left to do.
     pub offload: Offload,
     /// The packet, from its IP header on.
     pub packet: &'a [u8],
@@ -185,7 +185,7 @@ impl Network {
     pub fn node(&self) -> Option<u32> {
         self.share.as_ref().map(|(_, node)| *node)
     }
-    /// What the network did so far.
+    /// The totals of the network.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -453,7 +453,7 @@ impl Network {
     /// Keeps a packet until it is due.
     fn keep(&mut self, mut packet: Passing, fifo: Option<u32>) {
         let (slot, due) = (packet.slot, packet.due);
-        // What goes on elsewhere leaves ahead of those that do not.
+        // Packets to other nodes leave ahead of those that stay.
         let fifo = fifo.filter(|_| !packet.crosses);
         let turn = fifo.map_or(Turn::Unordered, |fifo| self.in_flight.keep(fifo, due, slot));
         packet.in_fifo = turn != Turn::Unordered;
@@ -554,12 +554,12 @@ impl Network {
         }
     }
 
-    /// What the taps saw since the last call.
+    /// The packets at the taps since the last call.
     pub fn seen(&mut self) -> TapRecord {
         self.taps.take()
     }
 
-    /// What was recorded until the last instant that the network has run for.
+    /// The records until the last instant that the network has run for.
     pub fn report(&self) -> Report {
         self.recorder.report(&self.topology, self.now)
     }

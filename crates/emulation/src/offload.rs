@@ -12,9 +12,9 @@ const CWR: u8 = 0x80;
 const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 
-/// What a host leaves to its network card, as a device with offloads has it before each packet (struct
-/// virtio_net_hdr of linux/virtio_net.h, in the order of this machine's bytes): to complete the checksum,
-/// and to cut a super-segment of TCP into frames (TSO).
+/// The offloads of a packet, as a device has them before each packet (struct virtio_net_hdr of
+/// linux/virtio_net.h, in the order of this machine's bytes): to complete the checksum, and to cut a
+/// super-segment of TCP into frames (TSO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     flags: u8,

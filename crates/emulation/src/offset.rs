@@ -8,16 +8,16 @@ const DRIFT_OF_MILLION: u64 = 100;
 /// was least divided unevenly between the ways.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offset {
-    /// What counts.
+    /// The estimate that counts.
     known: Option<Estimate>,
     /// The best since it was last [settled](Offset::settle).
     best: Option<Estimate>,
 }
 
-/// What one echo says.
+/// The result of one echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
-    /// What to add to this clock for the other's, in nanoseconds.
+    /// The other clock less this one, in nanoseconds.
     pub(crate) offset_ns: i64,
     /// How long the echo was on its way, there and back.
     pub(crate) round_trip: Span,

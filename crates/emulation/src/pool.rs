@@ -99,7 +99,7 @@ impl Carried for Passing {
 }
 
 /// Packets on their way: places of one size, made a thousand at a time and used again, so that no
-/// packet costs an allocation. Super-segments that stay whole stand beside them.
+/// packet takes an allocation. Super-segments that stay whole have places of their own.
 #[derive(Debug)]
 pub(crate) struct Pool {
     stride: usize,

@@ -5,7 +5,7 @@ use flashcrowd_topology::{LinkWindow, QueueLengths, Topology};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is recorded of the network: the links in their window, their series, the lengths of queues and of
+/// The records of the network: the links in their window, their series, the lengths of queues and of
 /// TCP's payloads.
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -26,7 +26,7 @@ struct LinkSeries {
     last: Vec<u64>,
 }
 
-/// What the network recorded, as rows of the tables of results.
+/// The records of the network, as rows of the tables of results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Of the table `links`.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Taps at the interfaces of hosts: whole packets for the table `captures`, and the headers of those that
 /// senders of transfers send for the table `packets`.
 ///
-/// What a host sends is seen before it queues at its line, what it receives when it is due. Super-segments
-/// are seen as the frames that they are cut into.
+/// Sent packets are seen before they queue at the host's line, received ones when they are due.
+/// Super-segments are seen as the frames that they are cut into.
 #[derive(Debug, Default)]
 pub(crate) struct Taps {
     capture: Option<CaptureTap>,
@@ -17,7 +17,7 @@ pub(crate) struct Taps {
     frame: Vec<u8>,
 }
 
-/// What taps saw.
+/// The packets at taps.
 #[derive(Clone, Debug, Default)]
 pub struct TapRecord {
     /// Of the table `captures`.
@@ -135,7 +135,7 @@ impl Taps {
         }
     }
 
-    /// What was seen, once.
+    /// The packets at the taps, once.
     pub(crate) fn take(&mut self) -> TapRecord {
         let capture = self.capture.as_mut();
         let (captured, bytes) = capture

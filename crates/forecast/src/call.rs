@@ -3,7 +3,7 @@ use crate::load::Load;
 use crate::outlook::Outlook;
 use flashcrowd_plan::Call;
 
-/// What is remembered of a packet, with room for the list of them to grow.
+/// Bytes that are remembered of a packet, with room for the list of them to grow.
 const DELAY_BYTES: f64 = 16.0;
 
 impl Forecast for Call {

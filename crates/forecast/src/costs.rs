@@ -1,4 +1,4 @@
-//! What each kind of work takes of processor time and of memory.
+//! The processor time and the memory of each kind of work.
 
 use crate::fitted::{BYTES, SECONDS, SLOWER_BYTES};
 use crate::load::Load;
@@ -9,7 +9,7 @@ const CONNECTION_BYTES: f64 = 2400.0;
 /// Caches that miss make all work slower, but not by more than this. By hand: it is reached at about 200 MB, and nothing
 /// larger was measured.
 const SLOWEST: f64 = 5.0;
-/// What a run costs that has nothing to do. By hand: next to it what is measured is noise.
+/// The time of an idle run. By hand: next to it what is measured is noise.
 const MIN_S: f64 = 200e-6;
 
 /// Seconds of processor time.

@@ -7,7 +7,7 @@ pub(crate) struct Peer {
     /// How many peers it represents.
     pub(crate) weight: f64,
     pub(crate) seed: bool,
-    /// What it sends and receives at most, in bits of payload per second.
+    /// Its greatest sending and receiving rate, in bits of payload per second.
     pub(crate) up_bps: f64,
     pub(crate) down_bps: f64,
     /// Its uploads at a time, and whether its client limits them.
@@ -52,7 +52,7 @@ pub(crate) struct Crowd {
     pub(crate) end_game: bool,
 }
 
-/// What has happened by an instant. Times are summed over peers.
+/// The counts by an instant. Times are summed over peers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Course {
     pub(crate) end_s: f64,
@@ -243,7 +243,8 @@ impl Crowd {
         };
         let pairs = self.peers.iter().zip(states.iter());
         let takers: f64 = pairs.filter(|(it, at)| takes(it, at)).map(|(it, _)| it.weight).sum();
-        // What has left the seeds is passed on when it is whole: they send a piece on each slot.
+        // A piece that has left the seeds is passed on when it is whole: they send a piece on each
+        // slot.
         let begun = (self.piece_bytes * slots.min(takers)).min(self.size_bytes / 2.0);
         let new_bps = if injected < begun { seeds_bps / takers.max(1.0) } else { NEW * seeds_bps };
         let top = match whole {
@@ -452,7 +453,7 @@ mod tests {
             prop_assert!(part.joined <= course.joined && part.loading_s <= course.loading_s * (1.0 + 1e-5));
             let enough = Crowd { completions: 1.0, ..swarm.clone() }.course(1e7);
             prop_assert!(enough.completed >= 1.0 && enough.end_s <= end_s);
-            // What is asked for twice comes twice, but for less than a third.
+            // Blocks that are requested twice come twice, but for less than a third.
             let twice = Crowd { end_game: true, ..swarm.clone() }.course(1e7).bytes / course.bytes;
             prop_assert!((1.0..1.31).contains(&twice), "{}", twice);
         }

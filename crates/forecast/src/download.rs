@@ -4,7 +4,7 @@ use crate::outlook::Outlook;
 use crate::stream::ConnectionGroup;
 use flashcrowd_plan::Download;
 
-/// What is kept of a download besides its connections.
+/// Bytes that are kept of a download besides its connections.
 const DOWNLOAD_BYTES: f64 = 1000.0;
 /// Round trips before the bytes come: one to open the first connection, one for what is asked first, and both again
 /// for the other connections.

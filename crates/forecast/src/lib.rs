@@ -30,7 +30,7 @@ pub use memory::{available_memory, check_memory};
 pub use need::{Need, work};
 use outlook::Outlook;
 
-/// What is expected of a workload.
+/// The forecast of a workload.
 trait Forecast {
     /// Says what it takes of which links.
     fn share(&self, outlook: &mut Outlook<'_>);
@@ -38,7 +38,7 @@ trait Forecast {
     /// When it is expected to be done, in simulated seconds; `None` if it never is.
     fn end_s(&self, index: usize, outlook: &Outlook<'_>) -> Option<f64>;
 
-    /// What it adds to the need of a run that ends at this second.
+    /// Its load on a run that ends at this second.
     fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load;
 }
 

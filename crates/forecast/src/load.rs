@@ -1,4 +1,4 @@
-//! What a workload adds to the need of a run, and the memory that the parts of an engine take.
+//! The load of a workload on a run, and the memory that the parts of an engine take.
 
 /// Memory of a run without hosts: the event queue's wheel, tables.
 pub(crate) const MIN_BYTES: f64 = 1e6;
@@ -16,7 +16,7 @@ pub(crate) const ROW_BYTES: f64 = 60.0;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident,)+) => {
-        /// What a workload adds to the need of a run, by kinds of work.
+        /// The load of a workload on a run, by kinds of work.
         #[derive(Clone, Copy, Debug, Default)]
         pub(crate) struct Load {
             $($(#[$doc])* pub(crate) $kind: f64,)+
@@ -79,7 +79,7 @@ impl Load {
     }
 }
 
-/// What a pair of hosts needs for its own piece of path, the more the greater.
+/// The need of a pair of hosts for its own piece of path, the more the greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     /// All pairs share it.

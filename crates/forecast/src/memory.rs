@@ -45,7 +45,8 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// What the control groups of this process leave, each of which is bounded by those above it.
+/// The memory that the control groups of this process leave, each of which is bounded by those
+/// above it.
 fn of_groups(cgroup: &str) -> Option<u64> {
     let mut path = cgroup.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mut min = None;
@@ -63,8 +64,8 @@ fn of_groups(cgroup: &str) -> Option<u64> {
     }
 }
 
-/// What is left of the limit of a group ("max" for none); pages of files that are not in use are
-/// given up when memory is needed.
+/// The rest of the limit of a group ("max" for none); pages of files that are not in use are given
+/// up when memory is needed.
 fn of_group(max: &str, used: &str, stat: &str) -> Option<u64> {
     let max: u64 = max.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
@@ -73,7 +74,7 @@ fn of_group(max: &str, used: &str, stat: &str) -> Option<u64> {
     Some(max.saturating_sub(used.saturating_sub(spare)))
 }
 
-/// What is left of the limit of the address space (`ulimit -v`).
+/// The rest of the limit of the address space (`ulimit -v`).
 fn of_process(limits: &str, status: &str) -> Option<u64> {
     let rest = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     let max: u64 = rest.split_whitespace().next()?.parse().ok()?;

@@ -4,8 +4,8 @@ use crate::{Forecast, capture, costs, forecast, logged_connections, measures};
 use flashcrowd_plan::{Error, Plan};
 use serde::Serialize;
 
-/// What one run is expected to need. Packets and events of nine of ten ordinary plans are within a factor
-/// of 1.5 of what the run then takes (`benches/needs/README.md`). Counted from the plan: bytes to move over
+/// The predicted need of one run. Packets and events of nine of ten ordinary plans are within a factor of
+/// 1.5 of what the run then takes (`benches/needs/README.md`). Counted from the plan: bytes to move over
 /// segments, acknowledgements, messages of each application; what drives a number in an unusual plan (a
 /// controller that starves, a swarm that stalls) is not known before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct Need {
     pub end_s: f64,
 }
 
-/// What a run of a plan is expected to do, by kinds of work: what processor time and memory are counted from. Only of a
+/// The predicted work of a plan's run, by kinds of work, from which processor time and memory are counted. Only of a
 /// plan that [`Plan::check`] accepts.
 pub fn work(plan: &Plan) -> Vec<(&'static str, f64)> {
     load(plan).0.kinds()

@@ -14,7 +14,7 @@ pub(crate) fn steps(
     first.chain([None]).chain(down.iter().copied().map(Some))
 }
 
-/// What lies between the groups of two hosts.
+/// The core path between the groups of two hosts.
 pub(crate) fn core(network: &Network, from: u32, to: u32) -> &CorePath {
     let group = |host: u32| network.hosts[host as usize].group as usize;
     let index = network.core_of[group(from) * network.groups.len() + group(to)];
@@ -52,7 +52,7 @@ pub(crate) fn expected(core: &CorePath) -> (f64, f64, f64) {
     (delay, loss.clamp(0.0, 1.0), bursts.clamp(0.0, 1.0))
 }
 
-/// What a pair of hosts needs for its own piece, as far as this core decides.
+/// The need of a pair of hosts for its own piece, as far as this core decides.
 pub(crate) fn own(core: &CorePath, changes: bool) -> Own {
     let Conditions { jitter, loss, .. } = &core.conditions;
     let draws = jitter.is_some() || loss.is_some() || core.draw.is_some() || changes;

@@ -5,9 +5,9 @@ use crate::outlook::Outlook;
 use crate::stream::ConnectionGroup;
 use flashcrowd_plan::{Clients, Origin};
 
-/// What is kept of a client besides its connection.
+/// Bytes that are kept of a client besides its connection.
 const CLIENT_BYTES: f64 = 1000.0;
-/// What is kept of an extent of a file, and of one in memory.
+/// Bytes that are kept of an extent of a file, and of one in memory.
 const EXTENT_BYTES: f64 = 16.0;
 const SLOT_BYTES: f64 = 300.0;
 /// Clients of a population that are looked at for its lines.

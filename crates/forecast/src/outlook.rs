@@ -1,6 +1,5 @@
-//! What a plan lets one expect of its network before it runs: the means over a run of what changes,
-//! shares of links, and what a stream of bytes comes to in packets and events. Expectations only:
-//! no engine reads them.
+//! The outlook of a plan's network before it runs: the means over a run of what changes, shares of
+//! links, and the packets and events of a stream of bytes. Expectations only: no engine reads them.
 
 use crate::load::{Load, Own};
 use crate::network::{core, delay_s, expected, losses, mean_bps, own, steps};
@@ -10,7 +9,7 @@ use flashcrowd_plan::{Plan, What};
 
 /// In place of "no limit": more than any line has, and far from the end of the numbers.
 pub(crate) const ENDLESS_BPS: f64 = 1e13;
-/// What an endless queue is taken to hold.
+/// The packets that an endless queue is taken to hold.
 const LONG_QUEUE_PACKETS: f64 = 1e5;
 
 /// The network of a plan, as its workloads share it.
@@ -30,7 +29,7 @@ pub(crate) struct Outlook<'p> {
 struct Shared {
     /// Its mean rate.
     rate_bps: f64,
-    /// What is sent whatever the network does: calls, limited flows.
+    /// Traffic that is sent whatever the network does: calls, limited flows.
     reserved_bps: f64,
     /// Connections that take what they get.
     greedy: f64,
@@ -43,16 +42,16 @@ struct Shared {
 /// The way from one host to another.
 #[derive(Clone, Copy)]
 pub(crate) struct Path {
-    /// Events that a packet costs: one for each queue that it waits in, and one for a delay before
-    /// the first; another where a discipline decides.
+    /// Events per packet: one for each queue that it waits in, and one for a delay before the
+    /// first; another where a discipline decides.
     pub(crate) stages: f64,
     pub(crate) delay_s: f64,
     /// The share of packets that are lost, and of those that begin a burst of losses.
     pub(crate) loss: f64,
     pub(crate) bursts: f64,
-    /// What another greedy connection gets of its narrowest link.
+    /// The rate that another greedy connection gets on its narrowest link.
     pub(crate) share_bps: f64,
-    /// What its narrowest link carries in all.
+    /// The rate of its narrowest link.
     pub(crate) rate_bps: f64,
     /// Packets in the queue of that link, of one greedy connection.
     pub(crate) queued: f64,
@@ -147,7 +146,7 @@ impl<'p> Outlook<'p> {
         links.iter().for_each(|&link| self.links[link as usize].crowds += 1.0);
     }
 
-    /// What a swarm may have of the links of the core from one of its hosts to another.
+    /// The rate that a swarm may have of the links of the core from one of its hosts to another.
     pub(crate) fn core_bps(&self, from: u32, to: u32) -> f64 {
         let links = core(&self.plan.network, from, to).links.iter();
         let links = links.map(|&link| &self.links[link as usize]);
@@ -179,7 +178,7 @@ impl<'p> Outlook<'p> {
         }
     }
 
-    /// What a host sends and receives at most, in bits per second.
+    /// The rates at which a host sends and receives at most, in bits per second.
     pub(crate) fn line_bps(&self, host: u32) -> (f64, f64) {
         let host = &self.plan.network.hosts[host as usize];
         let min = |links: &[u32]| {

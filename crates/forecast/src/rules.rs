@@ -1,4 +1,4 @@
-//! What most peers of a swarm go by: their client's rules, and the way between two of them.
+//! The rules of most peers of a swarm: their client's, and the way between two of them.
 
 use crate::crowd::Course;
 use crate::outlook::{Outlook, Path};
@@ -7,10 +7,10 @@ use flashcrowd_plan::Swarm;
 use flashcrowd_swarm::UploadLimit;
 use flashcrowd_swarm::profile::{FreeSlot, Sharing};
 
-/// Pairs of peers that are looked at for what lies between two of them.
+/// Pairs of peers whose way is looked at.
 const SAMPLES: usize = 16;
 
-/// What most peers of a swarm go by.
+/// The rules of most peers of a swarm.
 pub(crate) struct Rules {
     /// Between two peers.
     pub(crate) transport_model: TransportModel,

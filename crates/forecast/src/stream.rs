@@ -1,4 +1,4 @@
-//! What a stream of bytes comes to in packets and events, by its transport and its way.
+//! The packets and events of a stream of bytes, by its transport and its way.
 
 use crate::load::Load;
 use crate::outlook::{ENDLESS_BPS, Outlook, Path};
@@ -7,7 +7,7 @@ use flashcrowd_transport::congestion::Kind;
 
 /// Bytes of an IP packet without payload: a bare acknowledgement, about.
 const HEADER_BYTES: f64 = 52.0;
-/// What a limited application writes at a time, about a segment.
+/// The bytes that a limited application writes at a time, about a segment.
 pub(crate) const WRITE_BYTES: f64 = 1448.0;
 /// Segments of the first window.
 const FIRST_WINDOW: f64 = 10.0;
@@ -54,7 +54,7 @@ pub(crate) struct TrafficAggregate {
 }
 
 impl Outlook<'_> {
-    /// What carries a connection that this host opens.
+    /// The transport of a connection that this host opens.
     pub(crate) fn transport_model(
         &self,
         choice: Option<TransportChoice>,
@@ -104,7 +104,7 @@ impl Outlook<'_> {
 }
 
 impl TransportModel {
-    /// What one connection brings in bits per second: its share of the links, no more than a window
+    /// The rate of one connection in bits per second: its share of the links, no more than a window
     /// a round trip, and where losses slow it down no more than 1.22 / √p segments a round trip
     /// (Mathis, Semke, Mahdavi, Ott 1997), or 1.05 (RTT/p)^0.75 of CUBIC's (RFC 9438, figure 6).
     pub(crate) fn bps(&self, forth: &Path, back: &Path) -> f64 {
@@ -175,9 +175,9 @@ pub(crate) struct ConnectionGroup {
     pub(crate) transport_model: TransportModel,
     pub(crate) forth: Path,
     back: Path,
-    /// What each brings.
+    /// The rate of each.
     pub(crate) bps: f64,
-    /// What its application produces, if that is limited.
+    /// The rate of its application, if that is limited.
     pub(crate) limit_bps: Option<f64>,
 }
 
@@ -239,7 +239,7 @@ impl ConnectionGroup {
     }
 }
 
-/// What opens and closes a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
+/// The packets that open and close a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
 pub(crate) fn opening(forth: &Path, back: &Path) -> Load {
     let events = 4.0 * forth.stages + 3.0 * back.stages + 3.0;
     Load { packets: 7.0, events, opened: 1.0, ..Load::default() }

@@ -42,7 +42,7 @@ impl Forecast for Swarm {
         Some(course.end_s.min(stop_s))
     }
 
-    /// What reaches leechers, and what peers tell each other about it.
+    /// The load of blocks to leechers, and of the messages about them.
     fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
         if is_empty(self) {
             return Load::default();
@@ -204,7 +204,7 @@ fn crowd(swarm: &Swarm, index: usize, rules: &Rules, outlook: &Outlook<'_>) -> C
     }
 }
 
-/// What the core carries from a host to others of the swarm, which may have to share it with other swarms.
+/// The rate of the core from a host to others of the swarm, which may have to share it with other swarms.
 fn way_bps(swarm: &Swarm, host: u32, outlook: &Outlook<'_>) -> f64 {
     let others = swarm.populations.iter().filter_map(|it| it.hosts.last().copied());
     let ways = others.filter(|other| *other != host).map(|other| outlook.core_bps(host, other));

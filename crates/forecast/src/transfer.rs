@@ -5,8 +5,8 @@ use crate::stream::{ConnectionGroup, WRITE_BYTES};
 use flashcrowd_base::Rate;
 use flashcrowd_plan::{Transfer, What};
 
-/// What is kept of a flow besides its connection; most of it is the distribution of its round trips
-/// over three powers of two, 512 bytes each.
+/// Bytes that are kept of a flow besides its connection; most of it is the distribution of its
+/// round trips over three powers of two, 512 bytes each.
 const FLOW_BYTES: f64 = 2000.0;
 
 impl Forecast for Transfer {

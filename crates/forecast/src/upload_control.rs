@@ -7,8 +7,7 @@ use flashcrowd_upload::{Limit, Setup, UploadControl};
 /// The time in which a controller's probes are counted to know how many it sends.
 const COUNTED: Span = Span::from_secs(60);
 
-/// What a peer is expected to upload at most, in bits per second: a fixed limit, or as much as
-/// its line takes.
+/// The expected upload of a peer, in bits per second: a fixed limit, or as much as its line takes.
 pub(crate) fn expected_bps(controlled: &ControlledUpload) -> f64 {
     match &controlled.controller {
         UploadControl::Fixed(fixed) => fixed.limit_bps.bps() as f64,
@@ -16,7 +15,7 @@ pub(crate) fn expected_bps(controlled: &ControlledUpload) -> f64 {
     }
 }
 
-/// What one peer's controller adds in a second: questions, probes and their answers, rows.
+/// The load of one peer's controller in a second: questions, probes and their answers, rows.
 pub(crate) fn load(controlled: &ControlledUpload, forth: &Path, back: &Path) -> Load {
     let polls = 1.0 / controlled.poll_ns.seconds();
     let probes = probes_per_s(controlled);

@@ -4,7 +4,7 @@ use crate::outlook::Outlook;
 use crate::stream::ConnectionGroup;
 use flashcrowd_plan::Web;
 
-/// What is kept of a user besides connections and pages.
+/// Bytes that are kept of a user besides connections and pages.
 const USER_BYTES: f64 = 300.0;
 
 impl Forecast for Web {

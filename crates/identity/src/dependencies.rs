@@ -19,7 +19,8 @@ pub(crate) fn folder(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }
 
-/// What the engines need, themselves included. Dependencies of tests and benches do not count.
+/// The crates that the engines need, themselves included. Dependencies of tests and benches do not
+/// count.
 pub(crate) fn of(workspace: &Path, engines: &[&str]) -> Result<Needed, Error> {
     let mut members = BTreeSet::new();
     let mut outside = BTreeSet::new();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use dependencies::WITHOUT_EFFECT;
 
-/// What could not be read.
+/// A file that could not be read.
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
@@ -76,7 +76,7 @@ pub fn identity(
     Ok(format!("{:016x}", digest.finish()))
 }
 
-/// What an engine is made of.
+/// The needs of an engine.
 struct Needed {
     /// Crates of the workspace, by name.
     members: BTreeSet<String>,

@@ -3,17 +3,17 @@ use crate::{Framing, Queue};
 use flashcrowd_base::{Probability, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// What one direction of a link is like. Pure data; the timeline may replace it while packets are
-/// on the link.
+/// The conditions of one direction of a link. Pure data; the timeline may replace it while packets
+/// are on the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
     /// Serialisation rate in bit/s; without one, and without a trace, packets never wait and the link
-    /// costs no event.
+    /// takes no event.
     pub rate_bps: Option<Rate>,
-    /// In place of a rate, what the line carries over time; it begins when the line gets it. A plan
-    /// names it beside the conditions, so that it is there once.
+    /// In place of a rate, the line's rate over time; it begins when the line gets it. A plan names
+    /// it beside the conditions, so that it is there once.
     #[serde(skip)]
     pub trace: Option<Trace>,
     /// Where packets wait. Only with a rate or a trace; a drop-tail queue without limits is endless.
@@ -24,7 +24,7 @@ pub struct Conditions {
     pub jitter: Option<Jitter>,
     /// Random loss.
     pub loss: Option<Loss>,
-    /// What a packet becomes on the wire.
+    /// The size of a packet on the wire.
     pub framing: Framing,
 }
 

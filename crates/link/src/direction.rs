@@ -6,7 +6,7 @@ use flashcrowd_base::{RandomStream, Rate, Ring, Span, Time};
 
 use relaid::{Relaid, bits_left};
 
-/// What becomes of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It reaches the other end at this instant.
@@ -43,7 +43,7 @@ pub struct Moved {
     pub arrives: Time,
 }
 
-/// What a direction has carried so far.
+/// The counters of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets transmitted, those lost at the receiving side included. A first-in-first-out queue
@@ -67,7 +67,7 @@ pub struct Counters {
     pub max_packets: u32,
 }
 
-/// What has left a direction by an instant.
+/// The packets and bytes that have left a direction by an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets that have, those lost at the receiving side included.
@@ -78,7 +78,7 @@ pub struct Sent {
     pub bits: u64,
 }
 
-/// What all directions count; the rest of [`Counters`] stands with the disciplines.
+/// The counters of all directions; the rest of [`Counters`] is with the disciplines.
 #[derive(Clone, Copy, Debug, Default)]
 struct Carried {
     packets: u64,
@@ -98,8 +98,8 @@ struct Waiting {
 
 const NAMELESS: u32 = 0;
 
-/// What is kept of a direction only where a packet's arrival does not follow from its departure
-/// (with jitter, or after a change of the delay), or where a discipline decides.
+/// State of a direction that is kept only where a packet's arrival does not follow from its
+/// departure (with jitter, or after a change of the delay), or where a discipline decides.
 #[derive(Clone, Debug, Default)]
 struct Detail {
     /// For each of the waiting packets, when it would arrive if there were no other: its departure,
@@ -129,7 +129,7 @@ impl Detail {
 pub struct Direction {
     /// Packets that have not departed yet, the one in transmission first. Departed packets are removed
     /// lazily, when the queue looks full or its length is asked for: a look for each offered packet
-    /// mispredicts, and costs more than the rest of the offer.
+    /// mispredicts, and takes longer than the rest of the offer.
     waiting: Ring<Waiting>,
     waiting_bytes: u64,
     /// When the line can begin with a packet; with a trace of opportunities, the next of them.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 const CELL: u64 = 53;
 const CELL_PAYLOAD: u64 = 48;
 
-/// What a packet becomes on the wire.
+/// The size of a packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -17,9 +17,9 @@ pub enum Framing {
     /// Whole ATM cells, as on an ADSL line: 53 bytes for each 48 that AAL5 has to carry, and the
     /// last cell is padded (`linklayer atm` of Linux's tc, `atm` of its CAKE).
     Atm {
-        /// What AAL5 carries with the IP packet, its own trailer of 8 bytes included: 40 for PPPoE
-        /// with LLC/SNAP (RFC 2516: PPPoE and PPP 8, Ethernet 14; RFC 2684: LLC, SNAP and padding
-        /// 10), 10 for PPPoA with virtual-circuit multiplexing (RFC 2364).
+        /// Bytes that AAL5 carries with the IP packet, its own trailer of 8 bytes included: 40 for
+        /// PPPoE with LLC/SNAP (RFC 2516: PPPoE and PPP 8, Ethernet 14; RFC 2684: LLC, SNAP and
+        /// padding 10), 10 for PPPoA with virtual-circuit multiplexing (RFC 2364).
         encapsulation_bytes: u32,
     },
 }
@@ -32,7 +32,7 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// What an IP packet of `bytes` takes on the wire; at most [`u32::MAX`].
+    /// The bytes of an IP packet of `bytes` on the wire; at most [`u32::MAX`].
     pub fn wire_bytes(self, bytes: u32) -> u32 {
         match self {
             Framing::Plain { overhead_bytes } => bytes.saturating_add(overhead_bytes),

@@ -2,10 +2,10 @@
 //! and marks.
 //!
 //! A drop-tail queue gives the [`Outcome`] of each packet at the instant at which it is offered: it
-//! arrives then and then, or it never does. Such a packet costs its engine one event for each link whose
-//! queue it can wait in and none for a link without a rate. Other disciplines decide when a packet leaves
-//! the queue: the packet is [`Outcome::Queued`], and its engine asks [`Direction::next_dequeue`] for
-//! when to call [`Direction::dequeue`]. The same code serves virtual and wall-clock time.
+//! arrives at a known time, or it never does. Such a packet takes its engine one event for each link
+//! whose queue it can wait in and none for a link without a rate. Other disciplines decide when a packet
+//! leaves the queue: the packet is [`Outcome::Queued`], and its engine asks [`Direction::next_dequeue`]
+//! for when to call [`Direction::dequeue`]. The same code serves virtual and wall-clock time.
 //!
 //! [`Conditions`] say what the link is like, [`Direction`] is its state. They are kept apart so
 //! that thousands of paths can share one set of conditions and change together.

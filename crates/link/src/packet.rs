@@ -1,5 +1,5 @@
-/// What a link has to know of a packet. A queue that is plain drop-tail reads its size and tag and
-/// nothing else; disciplines that tell flows apart, mark, or thin out acknowledgements read the
+/// The view of a packet that a link needs. A queue that is plain drop-tail reads its size and tag
+/// and nothing else; disciplines that tell flows apart, mark, or thin out acknowledgements read the
 /// rest.
 pub trait Packet {
     /// Size of the IP packet.
@@ -15,7 +15,7 @@ pub trait Packet {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// What it acknowledges, if it is a segment of TCP with the ACK flag and without SYN, FIN, RST.
+    /// The acknowledgement of a TCP segment with the ACK flag and without SYN, FIN, RST; else none.
     fn ack(&self) -> Option<Ack> {
         None
     }
@@ -65,7 +65,7 @@ pub enum Ecn {
     Ce,
 }
 
-/// What an acknowledgement of TCP says.
+/// The content of an acknowledgement of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// Whether it says nothing else: no data, no flag but ACK, ECE and CWR, no D-SACK. Others are never dropped for a later one.

@@ -1,7 +1,8 @@
 use crate::{Conditions, Framing, Queue, QueueLimit};
 use flashcrowd_base::{Rate, Span};
 
-/// What a packet needs of the [`Conditions`] of a plain link: a rate, a delay, a drop-tail queue, and nothing drawn.
+/// The part of the [`Conditions`] that a packet on a plain link needs: a rate, a delay, a drop-tail queue, and
+/// nothing drawn.
 ///
 /// It fits into a line of the cache, and a packet's transmission takes no division.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ impl Plain {
         })
     }
 
-    /// What a packet takes on the wire.
+    /// The bytes of a packet on the wire.
     pub(crate) fn wire_bytes(&self, bytes: u32) -> u32 {
         bytes.saturating_add(self.overhead_bytes)
     }

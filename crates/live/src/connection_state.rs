@@ -29,7 +29,7 @@ pub(crate) struct ConnectionState {
     pub(crate) drain: Option<Waker>,
     /// The application has shut its direction down.
     pub(crate) shut: bool,
-    /// What the system or an ICMP message gave as the reason that the other end cannot be reached.
+    /// The reason that the other end cannot be reached, from the system or an ICMP message.
     pub(crate) failure: Option<io::ErrorKind>,
     /// When an orphan stops waiting for the other end's FIN.
     pub(crate) linger_until: Time,

@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 /// Batches that one call of the driver receives at most, before others may run.
 const BATCHES: usize = 8;
 
-/// What a socket, its streams and its driver share.
+/// The state that a socket, its streams and its driver share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) udp: Udp,

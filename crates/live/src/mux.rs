@@ -351,7 +351,7 @@ impl Mux {
         for key in self.endpoint.between(address, address) {
             let conn = &mut self.connections[key];
             if conn.machine.probe_bytes().is_some_and(|probe| probe as usize >= bytes) {
-                // What it would take is not said.
+                // The size that it would take is not in the message.
                 conn.machine.on_path_limit(now, 0);
                 conn.mark_dirty(key, &mut self.dirty);
             }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 pub struct Options {
     /// Have the system cut batches of datagrams up, where it can. Without, each is a call.
     pub offload: bool,
-    /// What strangers may have of the socket: connections, half-open places, answers.
+    /// The limits for strangers: connections, half-open places, answers.
     pub limits: Limits,
     /// Payload in bytes that all connections together may hold for readers who do not read; with the
     /// receive buffer of the configuration, this bounds the number of connections
@@ -45,9 +45,9 @@ impl Socket {
     /// Connections are accepted, and opened, with this configuration.
     ///
     /// # Errors
-    /// What the system says (the port is in use, no such address), and
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a configuration that
-    /// [cannot be used](Config::check).
+    /// Errs as the system does (the port is in use, no such address), and with
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a configuration that [cannot be
+    /// used](Config::check).
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.

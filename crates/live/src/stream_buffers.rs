@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Slots for packets out of order. The state machine holds no packet so far ahead of the gap.
+/// Slots for packets out of order. The state machine holds no packet this far ahead of the gap.
 const SLOTS: usize = 1024;
 /// Empty buffers that are kept for the next reordering.
 const SPARE: usize = 64;
@@ -88,7 +88,7 @@ impl ReceiveBuffer {
         self.bytes.len()
     }
 
-    /// What can be read, without a copy; [`consume`](ReceiveBuffer::consume) what was.
+    /// Bytes that can be read, without a copy; [`consume`](ReceiveBuffer::consume) those that were.
     pub(crate) fn readable(&self) -> &[u8] {
         let (front, back) = self.bytes.as_slices();
         if front.is_empty() { back } else { front }

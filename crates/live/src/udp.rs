@@ -15,7 +15,7 @@ const MESSAGE_BYTES: usize = 65_536;
 /// The size that is requested for the buffers of the socket; the system may give less. Half a
 /// window of packets must fit in, with what the system counts beside their bytes.
 const BUFFER_BYTES: usize = 4 << 20;
-/// What every IPv6 path takes (RFC 8200, section 5).
+/// The packet size that every IPv6 path takes (RFC 8200, section 5).
 pub(crate) const IPV6_MIN_MTU: i32 = 1280;
 /// How often a call is repeated that an error of an earlier packet has interrupted.
 const ATTEMPTS: usize = 8;
@@ -54,7 +54,7 @@ impl Udp {
         socket.bind(&address.into())?;
         let socket = UdpSocket::from_std(socket.into())?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // Less than asked for is no fault: it costs packets only at rates that need it.
+        // Less than asked for is no error: it loses packets only at rates that need more.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
         // Without ICMP errors an absent peer is found by its silence, later.
@@ -246,7 +246,7 @@ fn set_ipv6(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) {
     };
 }
 
-/// What an ICMP message says.
+/// The content of an ICMP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(windows, allow(dead_code))]
 pub(crate) enum Icmp {

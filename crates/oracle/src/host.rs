@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 pub struct Settings {
     /// Seeds what libutp draws: connection ids and first sequence numbers.
     pub seed: u64,
-    /// What libutp draws first, before it goes on with the seed.
+    /// The first draws of libutp, before it goes on with the seed.
     pub draws: Vec<u16>,
     /// The largest datagram that it tries.
     pub mtu: u16,

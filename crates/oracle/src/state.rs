@@ -1,4 +1,4 @@
-//! What libutp's callbacks see and change of a host.
+//! The part of a host that libutp's callbacks see and change.
 
 use flashcrowd_base::RandomStream;
 use libutp_rs2_sys as utp;
@@ -52,7 +52,7 @@ pub(crate) struct Slot {
     pub(crate) received: Vec<u8>,
 }
 
-/// What callbacks see of a host.
+/// The part of a host that callbacks see.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) micros: u64,

@@ -1,4 +1,4 @@
-//! What touches libutp: its callbacks, and the addresses it wants.
+//! The border to libutp: its callbacks, and the addresses it wants.
 
 use crate::state::Inner;
 use libutp_rs2_sys as utp;

@@ -2,7 +2,7 @@ use crate::Needs;
 use flashcrowd_base::{CacheLines, Time};
 use std::ops::Range;
 
-/// Of the lines of the processor's cache that a client lies in, those that a choice needs.
+/// Of the lines of the processor's cache that a client takes, those that a choice needs.
 pub(crate) const CHOICE: Range<usize> = 0..2;
 
 /// A download. It begins with a line of the processor's cache.
@@ -20,7 +20,7 @@ pub(crate) struct Client {
     /// When its socket accepted something for the last time, or was handed a block.
     pub(crate) progress: Time,
     pub(crate) in_order: bool,
-    /// What it takes is counted.
+    /// Its bytes are counted.
     pub(crate) counted: bool,
     /// The party that its disk reads count for.
     pub(crate) party: u32,

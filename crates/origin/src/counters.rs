@@ -1,6 +1,6 @@
 use flashcrowd_base::Span;
 
-/// What an origin has done since it was made.
+/// The counters of an origin since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes handed to sockets.

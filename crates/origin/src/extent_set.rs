@@ -237,7 +237,7 @@ impl ExtentSet {
         true
     }
 
-    /// Bytes of memory beside the structure itself.
+    /// Bytes of memory outside the structure itself.
     pub(crate) fn memory(&self) -> usize {
         let own = |chunk: &Chunk| match chunk {
             Chunk::Bits(bits) => size_of_val::<[u64]>(bits),

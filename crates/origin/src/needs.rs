@@ -6,8 +6,9 @@ use std::ops::Range;
 /// The blocks that a client still needs, as its server knows them or as it knows them itself: extents of which something is
 /// missing, and the exact blocks of those few of which something has been sent.
 ///
-/// What a choice asks for lies side by side (`near` to `blocks`), the rest in memory of its own: a server asks for one client after
-/// the other, and each way to main memory takes as long as all that is done with what comes from there.
+/// The fields that a choice needs are adjacent (`near` to `blocks`), the rest in memory of its own: a server asks for
+/// one client after the other, and each way to main memory takes as long as all that is done with what comes from
+/// there.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Needs {
@@ -249,7 +250,7 @@ impl Needs {
         self.near = Near { extent, next, bits };
     }
 
-    /// Bytes of memory beside the structure itself.
+    /// Bytes of memory outside the structure itself.
     pub fn memory(&self) -> usize {
         self.extents.memory() + self.partial.capacity() * size_of::<(u32, u64)>()
     }

@@ -10,7 +10,7 @@ use flashcrowd_base::{CacheLines, Time, prefetch};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The ranges of bytes that it needs; nothing: the whole file. The origin deals in whole blocks: the driver cuts
@@ -375,7 +375,7 @@ impl Origin {
         self.ask_disk(now);
     }
 
-    /// What the driver has to do next. To be called until there is nothing.
+    /// The next output for the driver. To be called until there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -400,11 +400,11 @@ impl Origin {
         self.ask_disk(now);
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
-    /// What it was made with.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -425,7 +425,7 @@ impl Origin {
         };
         Some(begin..end)
     }
-    /// What a client's socket has accepted so far; nothing if it is gone.
+    /// Bytes that a client's socket has accepted; none if it is gone.
     pub fn progress(&self, client: ClientId) -> Option<u64> {
         Some(self.world.clients[self.place(client)? as usize].accepted)
     }

@@ -1,6 +1,6 @@
 use crate::{ClientId, FileId, ReadId};
 
-/// What the driver has to do.
+/// The outputs of an origin, which the driver carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Read `length` bytes of the file from `offset` on into `slot`, and say [`completed`](crate::Origin::completed).

@@ -5,9 +5,9 @@ use std::fmt;
 pub struct Refusal {
     /// Which one.
     pub setting: &'static str,
-    /// What it was.
+    /// The value.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: String,
 }
 

@@ -2,15 +2,15 @@ use crate::{Layout, Refusal, Scheduling};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
-/// What an origin is made with.
+/// The settings of an origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// What is sent at once, a power of two. Circus: 64 KiB.
+    /// Bytes that are sent at once, a power of two. Circus: 64 KiB.
     pub block_bytes: u32,
-    /// What is read and kept at once: a power of two, 1 to 64 blocks. With 1 MiB a disk that takes 5 ms to the place and
-    /// reads 40 MB/s brings 33 MB/s in any order; with 64 KiB 10 MB/s.
+    /// Bytes that are read and kept at once: a power of two, 1 to 64 blocks. With 1 MiB a disk that takes 5 ms to the
+    /// place and reads 40 MB/s brings 33 MB/s in any order; with 64 KiB 10 MB/s.
     pub extent_bytes: u32,
     /// Memory for what is read, reads under way included. Never exceeded.
     pub memory_bytes: u64,

@@ -3,7 +3,7 @@ use crate::client::Client;
 use crate::list::{Links, List};
 use crate::{Layout, Needs};
 
-/// What a policy sees: files and their extents in memory, clients and what they still need.
+/// The view of a policy: files and their extents in memory, clients and what they still need.
 #[derive(Debug)]
 pub struct World {
     pub(crate) files: Vec<File>,
@@ -76,7 +76,7 @@ impl File {
     }
 }
 
-/// What a client should do next.
+/// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Take this block, which is in memory.
@@ -106,7 +106,7 @@ impl World {
     pub fn layout(&self, client: u32) -> Layout {
         self.file(self.file_of(client)).layout
     }
-    /// What a client still needs.
+    /// The blocks that a client still needs.
     pub fn needs(&self, client: u32) -> &Needs {
         &self.clients[client as usize].needs
     }
@@ -122,7 +122,7 @@ impl World {
     pub fn in_order(&self, client: u32) -> bool {
         self.clients[client as usize].in_order
     }
-    /// What is in memory, and what is asked of the disk.
+    /// The extents in memory, and those asked of the disk.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

@@ -3,13 +3,13 @@ use flashcrowd_base::{Refusal, Span};
 use std::fmt::Display;
 use thiserror::Error as ThisError;
 
-/// What is wrong with a plan.
+/// A mistake in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error("plan: {path}: {message}")]
 pub struct Error {
     /// Where, as a dotted path.
     pub path: String,
-    /// What is wrong, or what is allowed.
+    /// The mistake, or the allowed values.
     pub message: String,
 }
 

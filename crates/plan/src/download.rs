@@ -16,16 +16,16 @@ pub struct Download {
     pub to: u32,
     /// Further servers with the same file.
     pub mirrors: Vec<u32>,
-    /// What carries the connections; none for TCP with each host's own stack.
+    /// The transport of the connections; none for TCP with each host's own stack.
     pub transport: Option<TransportChoice>,
     /// Length of the file.
     pub size_bytes: u64,
     /// Connections at once, dealt round over the servers. One alone asks for all at once.
     pub connections: u32,
-    /// What a connection asks for at a time; none for equal parts, one for each connection.
+    /// The range of a request; none for equal parts, one for each connection.
     pub range_bytes: Option<u64>,
     /// A connection that finds nothing left to ask for takes the second half of the longest rest of another, if that
-    /// rest is at least so long; none for never.
+    /// rest is at least this long; none for never.
     pub least_split_bytes: Option<u64>,
     /// Whether each server is first asked about the file, without its bytes (HEAD).
     pub use_head: bool,

@@ -58,7 +58,7 @@ pub const FORMAT: u32 = 1;
 pub struct Plan {
     /// [`FORMAT`].
     pub format: u32,
-    /// What a person calls it.
+    /// Its title.
     pub title: String,
     /// Hosts, links and the paths between them.
     pub network: Network,
@@ -68,11 +68,11 @@ pub struct Plan {
     pub utps: Vec<utp::Config>,
     /// BitTorrent client profiles, by index.
     pub profiles: Vec<Profile>,
-    /// What happens on the network.
+    /// The workloads of the network.
     pub workloads: Vec<Workload>,
     /// Changes at given instants, in any order.
     pub timeline: Vec<Change>,
-    /// What is recorded besides the summary tables.
+    /// The records besides the summary tables.
     pub measures: Measures,
     /// When a run ends that does not end by itself.
     pub stop: Stop,
@@ -89,7 +89,7 @@ macro_rules! workloads {
         }
 
         impl Workload {
-            /// What a person calls it.
+            /// Its name.
             pub fn name(&self) -> &str {
                 match self {
                     $(Workload::$Kind(workload) => &workload.name,)+
@@ -146,7 +146,7 @@ workloads! {
     Download;
 }
 
-/// What carries a connection: the configuration of both of its ends.
+/// The transport of a connection: the configuration of both of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

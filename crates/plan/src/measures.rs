@@ -3,7 +3,7 @@ use crate::{Capture, Error, LoggedConnections, Plan};
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What is recorded besides the summary tables.
+/// The records besides the summary tables.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -56,9 +56,9 @@ pub struct Window {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Windowed {
-    /// What links carried, dropped and kept waiting.
+    /// Links: packets carried, dropped and kept waiting.
     Links,
-    /// What flows of transfers delivered, sent again and measured.
+    /// Flows of transfers: bytes delivered, retransmits and measurements.
     Transfers,
     /// Echo requests sent inside.
     Pings,
@@ -66,7 +66,7 @@ pub enum Windowed {
     Pages,
     /// Packets of calls sent inside.
     Calls,
-    /// What servers did, and downloads from them that began inside.
+    /// Servers, and downloads from them that began inside.
     Origins,
 }
 
@@ -90,13 +90,13 @@ impl Window {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// What is sampled, of every link, transfer or swarm that has it.
+    /// The sampled quantity, of every link, transfer or swarm that has it.
     pub what: Sampled,
     /// How often.
     pub every_ns: Span,
 }
 
-/// What can be sampled.
+/// Quantities that can be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -17,7 +17,7 @@ pub struct Network {
     pub hosts: Vec<Host>,
     /// Links that several flows share: access lines and bottlenecks, one entry a direction.
     pub links: Vec<Link>,
-    /// What links carry over time, by index: each once, however many links follow it.
+    /// Traces of links, by index: each once, however many links follow it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Trace>,
     /// The ways across the core of the network, from the access lines of one group to those of another, by index.
@@ -50,7 +50,7 @@ pub struct Host {
 pub struct Link {
     /// Unique name, as the series and the `links` table call it.
     pub name: String,
-    /// What it is like at the start.
+    /// Its conditions at the start.
     pub conditions: Conditions,
     /// In place of a rate, index of the trace that says what it carries over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,13 +15,14 @@ pub struct Origin {
     pub name: String,
     /// The server's host.
     pub host: u32,
-    /// What carries the connections, which clients open; none for TCP with each host's own stack.
+    /// The transport of the connections, which clients open; none for TCP with each host's own
+    /// stack.
     pub transport: Option<TransportChoice>,
-    /// What it has.
+    /// Its files.
     pub files: Files,
     /// Scheduling and cache: which block each client gets next, what is read and kept.
     pub settings: Settings,
-    /// What the files lie on, one behind the other.
+    /// The disk of the files, which are one behind the other.
     pub disk: Medium,
     /// Low watermark of unsent bytes (TCP_NOTSENT_LOWAT): a client is handed its next block when fewer than these are
     /// unsent in its socket.
@@ -172,7 +173,7 @@ impl Files {
     /// Longer files are surely a mistake.
     const MAX_BYTES: u64 = 1 << 44;
 
-    /// What all of them take.
+    /// The bytes of all of them.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count).saturating_mul(self.size_bytes)
     }

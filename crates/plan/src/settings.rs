@@ -1,4 +1,4 @@
-//! What can be configured: the tables that a study names, with the meaning, the bounds and the defaults of their fields.
+//! The tables of settings that a study names, with the meaning, the bounds and the defaults of their fields.
 
 use flashcrowd_base::Refusal;
 use flashcrowd_link::{Cake, Choke, CoDel, Drr, FqCoDel, Pie, Queue, Red, Sfq};

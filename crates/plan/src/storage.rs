@@ -4,17 +4,17 @@ use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{InOrder, Refusal, Replacement, Scheduling, Settings};
 use serde::{Deserialize, Serialize};
 
-/// What each seed of a population reads blocks from: a disk with the file at its beginning, and memory before it. A block
-/// that is not in memory waits for the extent that it is in.
+/// The storage of each seed of a population: a disk with the file at its beginning, and memory before it. A block that
+/// is not in memory waits for the extent that it is in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Storage {
-    /// What the file lies on.
+    /// The disk of the file.
     pub disk: Medium,
     /// Memory for what is read, reads under way included; what was sent from longest ago goes first.
     pub memory_bytes: u64,
-    /// What is read and kept at once: a power of two, 1 to 64 blocks.
+    /// Bytes that are read and kept at once: a power of two, 1 to 64 blocks.
     pub extent_bytes: u32,
     /// Reads under way at most; further ones wait.
     pub reads: u32,

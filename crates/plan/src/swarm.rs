@@ -50,7 +50,7 @@ pub struct Tracker {
     pub host: Option<u32>,
     /// How long it takes for an answer, besides the way.
     pub answer_delay_ns: Span,
-    /// What it answers, whatever the clients of its peers are.
+    /// The rules of its answers, whatever the clients of its peers are.
     pub rules: TrackerRules,
     /// The program that it is on an engine that runs programs, if that has rules of its own. The
     /// simulation goes by `rules`, and has no use for the name.
@@ -71,7 +71,7 @@ pub struct Population {
     pub hosts: Vec<u32>,
     /// Index of their client profile.
     pub profile: u32,
-    /// What carries the connections that they open; none for TCP with each host's own stack.
+    /// The transport of connections that they open; none for TCP with each host's own stack.
     pub transport: Option<TransportChoice>,
     /// If given, the blocks that they upload go over a connection of their own to each neighbour,
     /// which the uploader opens with its first unchoke. Everything else stays on the connection
@@ -83,11 +83,11 @@ pub struct Population {
     /// Their client's upload limit; none for unlimited, and zero for clients that upload nothing.
     #[serde(default)]
     pub upload_bps: UploadLimit,
-    /// What sets the upload limit of each of them while it is there; `upload_bps` is then what the client
+    /// The controller of each one's upload limit while it is there; `upload_bps` is then what the client
     /// has until the controller says something else. None for a limit that stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_control: Option<ControlledUpload>,
-    /// What seeds read from; none where blocks are in memory.
+    /// The storage of seeds; none where blocks are in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
     /// When they come.

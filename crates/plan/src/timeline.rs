@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct Change {
     /// The instant.
     pub at_ns: Span,
-    /// What changes.
+    /// The change.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a change does.
+/// The effect of a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]

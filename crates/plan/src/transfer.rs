@@ -14,11 +14,11 @@ pub struct Transfer {
     pub from: u32,
     /// The receiving host.
     pub to: u32,
-    /// What carries the flows; none for TCP with each host's own stack.
+    /// The transport of the flows; none for TCP with each host's own stack.
     pub transport: Option<TransportChoice>,
     /// How many connections, side by side.
     pub flows: u32,
-    /// What each flow sends; without a size it sends until it stops.
+    /// The size of each flow; without one it sends until it stops.
     pub size_bytes: Option<u64>,
     /// Application's limit for each flow.
     pub rate_bps: Option<Rate>,

@@ -24,11 +24,11 @@ pub struct ControlledUpload {
     pub lateness_ns: Span,
     /// How often the client is asked for its rates.
     pub poll_ns: Span,
-    /// What the client says of itself.
+    /// The client's interface.
     pub interface: ClientInterface,
 }
 
-/// What a client's interface for other programs says, and takes.
+/// A client's interface for other programs: what it reports, and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -68,7 +68,7 @@ impl ControlledUpload {
         require(datagram, format_args!("{path}.probe_bytes"), "must be from 28 to 65535")?;
         let place = format!("{path}.poll_ns");
         require(self.poll_ns >= MIN_PERIOD, &place, "must be at least 10 ms")?;
-        // What is later than the next question would be asked for twice.
+        // An answer after the next question would be asked for twice.
         let prompt = self.lateness_ns < self.poll_ns;
         require(prompt, format_args!("{path}.lateness_ns"), "must be less than poll_ns")?;
         let ClientInterface { refresh_ns, window_ns, step_bytes } = self.interface;

@@ -14,7 +14,7 @@ pub struct Web {
     pub from: u32,
     /// The host that has the pages.
     pub to: u32,
-    /// What carries the connections; none for TCP with each host's own stack.
+    /// The transport of the connections; none for TCP with each host's own stack.
     pub transport: Option<TransportChoice>,
     /// Users at the host, independent of each other.
     pub users: u32,

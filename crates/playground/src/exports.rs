@@ -1,5 +1,5 @@
-//! What JavaScript calls. It writes a plan into memory at [`reserve`], and reads answers, UTF-8, at [`answer`]:
-//! it sees this module's memory as an array, so that no pointer is followed here.
+//! The functions for JavaScript. It writes a plan into memory at [`reserve`], and reads answers, UTF-8, at
+//! [`answer`]: it sees this module's memory as an array, so that no pointer is followed here.
 //!
 //! A function answers 0 where the answer is what was asked for, and 1 where it says what is wrong.
 

@@ -87,7 +87,7 @@ impl Session {
         json(&Slice { now_s, progress, ended: self.ended, tables: parts })
     }
 
-    /// All that was recorded so far, as JSON: the columns of each table by its name.
+    /// All records so far, as JSON: the columns of each table by its name.
     ///
     /// # Errors
     /// None: numbers of tables are finite.

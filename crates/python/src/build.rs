@@ -1,11 +1,11 @@
-//! What this build of the module is.
+//! The build of the module.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What this build is: `version`, `profile` (`release` or `debug`), `commit` (None if built outside
-/// of a repository, with a `+` if sources differed from it), `engine`, `emulation` and `server` (digests
-/// of the sources that decide results of the simulation, of the emulation and of the content server) and
+/// The build: `version`, `profile` (`release` or `debug`), `commit` (None if built outside of a
+/// repository, with a `+` if sources differed from it), `engine`, `emulation` and `server` (digests of
+/// the sources that decide results of the simulation, of the emulation and of the content server) and
 /// `rustc`.
 #[pyfunction]
 pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

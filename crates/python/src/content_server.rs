@@ -56,7 +56,7 @@ pub(crate) struct ContentServer {
     metrics: Option<SocketAddr>,
     reading: Reading,
     read_by: ReadBy,
-    /// What is wrong, when the reload is done.
+    /// The errors of a reload, when it is done.
     reload: Mutex<Option<Receiver<Vec<String>>>>,
 }
 
@@ -123,7 +123,7 @@ impl ContentServer {
         py.detach(|| self.task.wait(seconds))
     }
 
-    /// What it does now, and has done (a JSON object).
+    /// The server's state and counters (a JSON object).
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
         json(&py.detach(|| self.watch.snapshot()))
     }
@@ -143,8 +143,8 @@ impl ContentServer {
         Ok(true)
     }
 
-    /// What went wrong, in words, once what `reload` has begun is done; None before, and at later calls. What could not
-    /// be read or opened stays as it was.
+    /// The errors of the last reload, in words, once it is done; None before, and at later calls. A file that could not
+    /// be read or opened keeps its old content.
     fn reloaded(&self) -> Option<Vec<String>> {
         let mut under_way = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         match under_way.as_ref()?.try_recv() {

@@ -24,7 +24,7 @@ impl Division {
         Division(Mutex::new(Rules::new(missing, connections, range_bytes, least_split_bytes)))
     }
 
-    /// What a connection that has asked for nothing asks for now; None if nothing is left for it.
+    /// The next range for an idle connection; None if nothing is left for it.
     fn ask(&self, connection: u32) -> Option<(u64, u64)> {
         self.held().ask(connection).map(|range| (range.start, range.end))
     }

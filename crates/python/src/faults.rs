@@ -1,5 +1,5 @@
-//! What can go wrong behind the border, as Python exceptions. A panic is a fault of ours: it is
-//! caught here, without a word on standard error, and carries where it happened.
+//! Errors behind the border, as Python exceptions. A panic is a fault of ours: it is caught here,
+//! without a word on standard error, and carries where it happened.
 
 use std::cell::RefCell;
 use std::panic::{self, PanicHookInfo, UnwindSafe};

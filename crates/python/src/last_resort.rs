@@ -51,7 +51,7 @@ impl LastResort {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// What went on has ended.
+    /// The process ends in order: there is nothing to do.
     fn cancel(&self) {
         drop(self.numbers.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

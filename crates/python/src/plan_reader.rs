@@ -28,8 +28,8 @@ impl PlanReader {
         Self::default()
     }
 
-    /// What runs of plans are expected to need: of each its events, packets, seconds of one core,
-    /// bytes of memory, and end. Other threads of Python go on meanwhile.
+    /// The predicted needs of plans' runs: of each its events, packets, seconds of one core, bytes
+    /// of memory, and end. Other threads of Python go on meanwhile.
     fn needs(&self, py: Python<'_>, plans_json: Vec<PyBackedStr>) -> PyResult<Vec<Numbers>> {
         py.detach(|| {
             // A poisoned lock means that a plan was left half read.
@@ -46,7 +46,7 @@ impl PlanReader {
 /// The numbers of a `Need`, in the order of its fields.
 type Numbers = (u64, u64, f64, u64, f64);
 
-/// What a run of a plan is expected to need, by what was read before it.
+/// The predicted need of a plan's run, by what was read before it.
 fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
     let alike = last.as_mut().is_some_and(|read| read.renew(plan_json).is_ok());
     let read = match &mut *last {

@@ -92,8 +92,8 @@ pub(crate) fn settings_schema() -> String {
     flashcrowd_plan::settings_schema().to_string()
 }
 
-/// What contradicts itself in a table of that name (JSON, as a plan has it): the path in it, and what
-/// is allowed there. None if nothing does.
+/// The contradiction in a table of that name (JSON, as a plan has it): the path in it, and what is
+/// allowed there. None if there is none.
 #[pyfunction]
 pub(crate) fn check_settings(table: &str, table_json: &str) -> PyResult<Option<(String, String)>> {
     let checked = flashcrowd_plan::check_settings(table, table_json)

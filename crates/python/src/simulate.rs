@@ -91,15 +91,15 @@ pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
     parse(plan_json)?.check().map_err(|error| PlanError::new_err(error.to_string()))
 }
 
-/// What a run of a plan (JSON) is expected to need: a JSON object of `events`, `packets`, `seconds`
-/// and `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
+/// The predicted need of a plan's run (JSON): a JSON object of `events`, `packets`, `seconds` and
+/// `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
 #[pyfunction]
 pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
     let need = need(&parse(plan_json)?)?;
     serde_json::to_string(&need).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
-/// What a run of a plan (JSON) is expected to do: a JSON object of how often, by kinds of work. Seconds and bytes of
+/// The predicted work of a plan's run (JSON): a JSON object of how often, by kinds of work. Seconds and bytes of
 /// [`plan_need`] are counted from it. Raises `PlanError` if it is not a plan, or contradicts itself.
 #[pyfunction]
 pub(crate) fn plan_work(plan_json: &str) -> PyResult<String> {
@@ -126,7 +126,7 @@ pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json).map_err(|error| PlanError::new_err(format!("plan: {error}")))
 }
 
-/// What a run of a plan is expected to need.
+/// The predicted need of a plan's run.
 pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
     Ok(Need::of(plan))

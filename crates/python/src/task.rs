@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::faults::{EngineFault, guarded};
 
-/// What a thread comes to, for others to wait for.
+/// The result of a thread, for others to wait for.
 #[derive(Default)]
 pub(crate) struct Task {
     ended: Mutex<Option<Ended>>,

@@ -20,7 +20,7 @@ use crate::utp::json;
 /// No torrent file is longer.
 const MOST_TORRENT: u64 = 64 << 20;
 
-/// What Python says.
+/// The settings from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
@@ -144,7 +144,7 @@ impl TorrentClient {
         self.handle.pieces()
     }
 
-    /// What happened since this was last called (a JSON list).
+    /// Events since the last call (a JSON list).
     fn take_events(&self) -> PyResult<String> {
         json(&self.handle.take_events())
     }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::faults::{EngineFault, guarded};
 
-/// An upload controller beside a real client. Instants are nanoseconds of a clock that the driver chooses, limits are
-/// in bits per second, and None is no limit.
+/// An upload controller for a real client. Instants are nanoseconds of a clock that the driver chooses, limits are in
+/// bits per second, and None is no limit.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct UploadController(Mutex<Box<dyn Controller>>);
 
@@ -104,7 +104,7 @@ impl UploadController {
         })
     }
 
-    /// What it does (one word) and why; the delay by which it decided and the threshold for it, in nanoseconds,
+    /// Its state (one word) and the reason; the delay that decided and the threshold for it, in nanoseconds,
     /// where it goes by delays.
     #[getter]
     fn state(&self) -> PyResult<(&'static str, &'static str, Option<u64>, Option<u64>)> {

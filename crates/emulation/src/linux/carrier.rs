@@ -11,7 +11,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 /// Datagrams that are read before hosts have their turn.
 const READS: usize = 64;
-/// What the kernel is asked to keep that was not read yet.
+/// The receive buffer that the kernel is asked for.
 const BACKLOG_BYTES: usize = 8 << 20;
 /// Between two echoes while the run goes on, and before.
 const ECHO: Span = Span::from_millis(50);
@@ -30,7 +30,7 @@ pub struct Company {
     pub nodes: Vec<SocketAddr>,
 }
 
-/// What was carried between nodes, as one of them saw it.
+/// Packets carried between nodes, as one of them saw it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CarrierReport {
     /// Packets that this node's kernel did not take.
@@ -52,7 +52,7 @@ pub(crate) struct Carrier {
     run: u64,
     node: u32,
     nodes: Vec<SocketAddr>,
-    /// What is to be sent, and how much came, by node.
+    /// Packets to send, and the number that came, by node.
     parcels: Vec<Parcel>,
     came: Vec<Came>,
     offset: Offset,
@@ -61,7 +61,7 @@ pub(crate) struct Carrier {
     buffer: Box<[u8]>,
 }
 
-/// What came from a node: the number behind the highest, and how many.
+/// The packets of one node: the number behind the highest, and how many.
 #[derive(Clone, Copy, Debug, Default)]
 struct Came {
     next: u64,
@@ -134,7 +134,7 @@ impl Carrier {
         }
     }
 
-    /// What is known of the first node's clock, with the best of what was heard since it was last asked for.
+    /// The estimate of the first node's clock: the best echo since the last call.
     pub(crate) fn settle(&mut self) -> Option<Estimate> {
         let now = monotonic_ns();
         let known = self.offset.settle(now)?;

@@ -25,7 +25,7 @@ impl Clock {
         Clock { begin_ns }
     }
 
-    /// The same clock, of a run that begins so much earlier, in nanoseconds.
+    /// The same clock, of a run that begins `earlier_ns` nanoseconds earlier.
     pub(crate) fn moved(self, earlier_ns: i64) -> Clock {
         Clock { begin_ns: self.begin_ns.saturating_add_signed(-earlier_ns) }
     }
@@ -46,7 +46,7 @@ impl Clock {
     }
 }
 
-/// What the calling thread has had of a processor.
+/// The processor time of the calling thread.
 pub(crate) fn thread_time() -> Span {
     Span::from_nanos(nanos(clock_gettime(AnyClock::ThreadCPUTime)))
 }

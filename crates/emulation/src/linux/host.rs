@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What the interface is called in every namespace.
+/// The name of the interface in every namespace.
 pub(crate) const NAME: &str = "net0";
 /// Packets that may wait between the kernel's stack and the emulator: what it takes in long before
 /// it is full even if it sleeps for 10 ms at 1 Gbit/s.
@@ -14,7 +14,7 @@ const QUEUE_PACKETS: u32 = 10_000;
 /// Where the calling thread's network namespace has its settings.
 const SETTINGS: &str = "/proc/sys/net";
 
-/// What a host's kernel is set to.
+/// The settings of a host's kernel.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
     /// Its IPv4 address.
@@ -27,7 +27,7 @@ pub struct HostSettings {
     pub initial_window: u32,
     /// Whether TCP acknowledges each segment at once (`quickack` of a route).
     pub quick_ack: bool,
-    /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
+    /// Linux's name of the default congestion controller; none for the machine's.
     pub controller: Option<String>,
     /// Other settings of the namespace: a path below `/proc/sys/net`, and its value.
     pub sysctls: Vec<(String, String)>,

@@ -21,7 +21,7 @@ pub enum Attachment {
 }
 
 impl Attachment {
-    /// What this system allows: TUN if it can be opened.
+    /// The attachment that this system allows: TUN if it can be opened.
     pub fn possible() -> Attachment {
         if tun::open_tun().is_ok() { Attachment::Tun } else { Attachment::Veth }
     }

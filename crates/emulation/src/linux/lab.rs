@@ -26,7 +26,8 @@ use std::thread::JoinHandle;
 const READS: usize = 32;
 /// Interfaces that one call reports.
 const READY: usize = 64;
-/// What an epoll calls the end, and the socket to other nodes; interfaces have numbers from 0 on.
+/// The number of the end in an epoll, and of the socket to other nodes; interfaces have numbers
+/// from 0 on.
 const STOPPING: u64 = u64::MAX;
 const CARRIER: u64 = u64::MAX - 1;
 /// No interface: of a host that another node plays.
@@ -71,7 +72,7 @@ struct Running {
     canary: JoinHandle<Vec<Span>>,
 }
 
-/// What the thread leaves.
+/// The result of the thread.
 #[derive(Debug)]
 struct Driven {
     network: Network,
@@ -91,30 +92,30 @@ pub struct Second {
     pub t_s: f64,
     /// Packets delivered.
     pub packets: u64,
-    /// What half of them were late at most, from when they were due to when they were handed to the
-    /// kernel of their host, in seconds.
+    /// The median lateness, from when packets were due to when they were handed to the kernel of
+    /// their host, in seconds.
     pub late_p50_s: f64,
-    /// What 99 of 100 were late at most; of fewer than 100, those before them included.
+    /// The 99th percentile of the lateness; of fewer than 100 packets, those before them included.
     pub late_p99_s: f64,
     /// The latest.
     pub late_max_s: f64,
     /// Share of a processor that the emulator had, with what the receiving kernels did for it.
     pub busy: f64,
-    /// What 99 of 100 sleeps of a thread at the programs' priority were too long at most.
+    /// The 99th percentile of how much too long a thread at the programs' priority slept.
     pub oversleep_p99_s: f64,
 }
 
-/// What a lab says at its end.
+/// The report of a lab at its end.
 #[derive(Clone, Debug, Serialize)]
 pub struct LabReport {
     /// How hosts were attached.
     pub attachment: Attachment,
-    /// What the network did.
+    /// The totals of the network.
     pub totals: Totals,
     /// Rows of the tables about links.
     #[serde(flatten)]
     pub report: Report,
-    /// What the taps saw.
+    /// The packets at the taps.
     #[serde(skip)]
     pub seen: TapRecord,
     /// How punctual it was.
@@ -130,14 +131,14 @@ pub struct LabReport {
     pub refused_writes: u64,
     /// Packets to addresses that no host has: broadcasts, most of the time.
     pub strays: u64,
-    /// What went to other nodes and came from them, if there are any.
+    /// The packets to other nodes and from them, if there are any.
     pub carrier: Option<CarrierReport>,
 }
 
 /// How far the clock of the first node is, as a node found.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Tuned {
-    /// What to add to this machine's monotonic clock for the first node's, in nanoseconds.
+    /// The offset of the first node's clock from this machine's monotonic clock, in nanoseconds.
     pub offset_ns: i64,
     /// By how much that may be wrong.
     pub uncertainty_ns: u64,
@@ -151,7 +152,7 @@ impl Lab {
     /// others. The calling thread is where it was before.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Errs if the system refuses.
     pub fn new(
         plan: &Plan,
         seed: u64,
@@ -167,7 +168,7 @@ impl Lab {
     /// [join](Lab::join) the others before it is started.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Errs if the system refuses.
     pub fn share(
         plan: &Plan,
         seed: u64,
@@ -317,7 +318,7 @@ struct Driver {
     host_of: Vec<u32>,
     outlet: Outlet,
     carrier: Option<Carrier>,
-    /// What to add to this machine's clock for the first node's, when the run began and now.
+    /// The offsets of the first node's clock from this machine's, when the run began and now.
     begun_apart_ns: Option<i64>,
     /// The latest instant that was read: a clock that is set back waits there.
     latest: Time,
@@ -452,7 +453,7 @@ impl Driver {
         });
         carrier.note_late(late);
         self.carrier = Some(carrier);
-        self.advance(self.latest); // What leaves for other nodes was not read.
+        self.advance(self.latest); // Packets to other nodes were not sent.
         read
     }
 

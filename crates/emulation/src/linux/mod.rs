@@ -1,4 +1,4 @@
-//! What this system offers: namespaces, interfaces, clocks.
+//! The system's side: namespaces, interfaces, clocks.
 
 mod carrier;
 mod clock;

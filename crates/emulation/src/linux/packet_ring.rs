@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The bytes of all frames together.
 const RING_BYTES: usize = 32 << 20;
-/// What the kernel takes memory for at a time.
+/// The unit in which the kernel takes memory.
 const BLOCK_BYTES: usize = 1 << 16;
 /// linux/if_packet.h: where a frame of version 2 says its state, the length of its packet, how much
 /// of it is there, where that begins, and on which interface it came: in the `sockaddr_ll` that
@@ -22,7 +22,7 @@ const ETH_P_IP: u16 = 0x0800;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 /// A raw socket for the IPv4 packets of all interfaces of a namespace, with a ring of received ones in
-/// memory that the kernel shares (`PACKET_RX_RING`, version 2): reading one costs no call. The ring,
+/// memory that the kernel shares (`PACKET_RX_RING`, version 2): reading one takes no call. The ring,
 /// unlike the buffer of a socket, may be large for users without rights, too.
 #[derive(Debug)]
 pub(crate) struct PacketRing {

@@ -1,5 +1,5 @@
-//! Receive packet steering (RPS, Linux's networking/scaling.rst): who writes a packet into an interface only
-//! queues it, and another processor does what receiving it costs. That is more than half of what an
+//! Receive packet steering (RPS, Linux's networking/scaling.rst): the writer of a packet into an interface
+//! only queues it, and another processor does the work of receiving it. That is more than half of what an
 //! emulator's thread does without.
 
 use super::host;

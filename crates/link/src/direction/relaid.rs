@@ -21,7 +21,7 @@ impl<'a> Relaid<'a> {
             Some(Service::Rate(rate)) => Relaid::Rate(rate),
             Some(Service::Trace(trace)) if old.trace.as_ref() == Some(trace) => Relaid::Kept,
             Some(Service::Trace(trace)) => {
-                // What waits already may have an opportunity of this very instant.
+                // A packet that waits already may have an opportunity of this very instant.
                 let cursor = Cursor::new(now);
                 let free_at = cursor.begin(trace);
                 Relaid::Trace { trace, cursor, free_at }

@@ -283,7 +283,7 @@ fn limits_hold_with_jitter_too() {
     }
 }
 
-/// What departs at the instant at which another comes is not there any more.
+/// A packet that departs at the instant at which another comes is not there any more.
 #[test]
 fn the_longest_queue_is_that_of_packets_which_meet() {
     let (mut link, line) = (direction(), megabit(None));
@@ -361,7 +361,7 @@ fn losses_at_the_receiver_take_their_share_of_the_line() {
     }
 }
 
-/// What is lost at the receiver has been sent and counts, what is lost at the sender has not: with a
+/// A packet lost at the receiver has been sent and counts, one lost at the sender has not: with a
 /// rate and without, with jitter, and where a discipline decides.
 #[test]
 fn losses_are_counted_where_they_happen() {

@@ -18,7 +18,7 @@ flashcrowd_base::settings! {
         #[min(1)]
         #[max(65_536)]
         pub flows: u32,
-        /// What a queue may send in its turn.
+        /// The quantum of a queue (RFC 8290, DRR).
         ///
         /// With less than 256 bytes a queue would need many turns for a packet.
         #[min(256)]
@@ -38,7 +38,7 @@ impl Default for Drr {
 pub(super) struct FlowQueue {
     pub(super) list: List,
     bytes: u64,
-    /// What it may still send in this turn, and what it kept of turns before.
+    /// The deficit: what it may still send in this round, with the rest of earlier ones.
     deficit: u64,
 }
 

@@ -24,7 +24,7 @@ flashcrowd_base::settings! {
         #[min(1)]
         #[max(65_536)]
         pub flows: u32,
-        /// What a queue may send in its turn.
+        /// The quantum of a queue.
         ///
         /// With less than 256 bytes, the least in Linux, a queue would need a thousand turns for a packet.
         #[min(256)]
@@ -84,7 +84,7 @@ impl FqCoDel {
 pub(super) struct FlowQueue {
     pub(super) list: List,
     bytes: u64,
-    /// What it may still send in this turn.
+    /// The deficit: what it may still send in this round.
     deficit: i64,
     /// Whether it is in a round.
     active: bool,

@@ -46,7 +46,7 @@ pub(crate) struct DisciplineCounters {
     pub(crate) marked: u64,
 }
 
-/// What a discipline decides by, and the counters of what it has done.
+/// The input of a discipline, and the counters of what it has done.
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) rate: Rate,
@@ -87,7 +87,7 @@ impl Context<'_> {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// What is left of a discipline after a change to drop-tail, until it has been sent.
+    /// The rest of a discipline after a change to drop-tail, until it has been sent.
     Fifo(List),
     CoDel(CoDelQueue),
     FqCoDel(Box<FqCoDelQueue>),
@@ -307,7 +307,7 @@ impl Managed {
     }
 }
 
-/// What the line does while a discipline is asked.
+/// The state of the line while a discipline is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) now: Time,
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!([1, 10, 1024, 65_536].map(|n| bucket(golden, n)), [0, 8, 904, 0xe220]);
     }
 
-    /// What many links hold is small: a state with queues of its own is in a box.
+    /// State of many links is small: a state with queues of its own is in a box.
     #[test]
     fn a_state_is_no_larger_than_pies() {
         assert!(size_of::<State>() <= size_of::<PieQueue>() + 8, "{}", size_of::<State>());

@@ -11,7 +11,7 @@ pub(crate) struct Held {
     pub(crate) tag: u32,
     /// On the wire, framing included.
     pub(crate) bytes: u32,
-    /// What it counts for at a shaper with a framing of its own; `bytes` elsewhere.
+    /// Its size at a shaper with a framing of its own; `bytes` elsewhere.
     pub(crate) shaped_bytes: u32,
     pub(crate) ecn: Ecn,
     /// Whether this link has marked it.

@@ -138,7 +138,7 @@ impl RedQueue {
         self.observe(params, pool.packets(), idle, mean);
     }
 
-    /// What becomes of the newcomer, with this average.
+    /// The verdict on the newcomer, with this average.
     pub(super) fn decide(
         &mut self,
         params: &Red,

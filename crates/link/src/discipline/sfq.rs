@@ -28,7 +28,7 @@ flashcrowd_base::settings! {
         #[min(1)]
         #[file("key" = "depth")]
         pub depth_packets: u32,
-        /// What a queue may send in its turn.
+        /// The quantum of a queue.
         ///
         /// With less than 256 bytes, the least in Linux, a queue would need a thousand turns for a packet.
         #[min(256)]
@@ -61,7 +61,8 @@ impl Default for Sfq {
 pub(super) struct FlowQueue {
     pub(super) list: List,
     packets: u32,
-    /// What it may still send in this turn. Linux has counted single bytes since 6.13, eights before.
+    /// What it may still send in this round (Linux: `allot`, in single bytes since 6.13, in eights
+    /// before).
     allot: i64,
     /// Rises with each change of a length: of queues that are as long, the last to become so loses the packet.
     changed: u64,
@@ -338,7 +339,7 @@ mod tests {
         }
     }
 
-    /// What waits is not lost then, and keeps the order of its flow.
+    /// Waiting packets are not lost then, and keep the order of their flow.
     #[test]
     fn what_waits_moves_to_its_new_queues() {
         let mut line = line(Sfq { perturb_ns: Some(Span::from_millis(5)), ..Sfq::default() });

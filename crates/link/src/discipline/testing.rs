@@ -130,7 +130,7 @@ impl Bottleneck {
         Held::new(offered, bytes, &packet)
     }
 
-    /// What a discipline would be asked with now.
+    /// The input of a discipline that is asked now.
     pub(crate) fn context<T>(&mut self, ask: impl FnOnce(&mut Context) -> T) -> T {
         ask(&mut Context {
             now: self.now,

@@ -166,7 +166,7 @@ impl Cursor {
             work -= here;
             at = ends;
             self.step(rates);
-            // What takes whole rounds is not gone through piece by piece.
+            // Work of whole rounds is not gone through piece by piece.
             if self.index == 0 && work > rates.round() {
                 let rounds = (work - 1) / rates.round();
                 let length = rates.length.unwrap_or(u64::MAX);

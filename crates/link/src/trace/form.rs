@@ -27,17 +27,17 @@ pub(crate) enum Form {
     Opportunities {
         /// Milliseconds after the beginning; it begins again at the last of them.
         at_ms: Vec<u64>,
-        /// What each carries, framing included.
+        /// The bytes of each opportunity, framing included.
         bytes: u32,
     },
 }
 
-/// What is wrong with a trace: which of its entries, if it is one, and what is allowed.
+/// The mistake in a trace: which of its entries, if it is one, and what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// Place of the entry, from zero.
     pub entry: Option<usize>,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: &'static str,
 }
 

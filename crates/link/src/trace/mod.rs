@@ -179,7 +179,7 @@ impl Opportunities {
     }
 }
 
-/// What serves the packets of a link.
+/// The service of a link's packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Service<'a> {
     Rate(Rate),

@@ -24,7 +24,7 @@ pub enum Stopper {
 pub struct StreamReport {
     /// Counts streams from 1.
     pub id: u64,
-    /// What carries it.
+    /// Its transport.
     pub transport: Transport,
     /// Which way the content goes.
     pub direction: Direction,

@@ -41,8 +41,8 @@ impl Content {
     }
 }
 
-/// XXH3 with 128 bits: finds every accident that changes, loses, doubles or moves bytes, and costs
-/// little beside a system call. Not against a forger.
+/// XXH3 with 128 bits: finds every accident that changes, loses, doubles or moves bytes, and takes
+/// little time compared with a system call. Not against a forger.
 pub struct Digest(Hasher);
 
 impl Default for Digest {

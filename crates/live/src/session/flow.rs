@@ -16,11 +16,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// What an application without a limit writes at a time.
+/// Bytes that an application without a limit writes at a time.
 const WRITE_BYTES: usize = 64 * 1024;
-/// What a limited application produces at a time: about a packet.
+/// Bytes that a limited application produces at a time: about a packet.
 const PRODUCED_BYTES: u64 = 1448;
-/// What is read at once.
+/// Bytes that are read at once.
 const READ_BYTES: usize = 256 * 1024;
 
 /// Where a flow stands.
@@ -46,7 +46,7 @@ struct Broken {
     corrupt: bool,
 }
 
-/// What two tasks and their watcher share.
+/// The state that two tasks and their watcher share.
 #[derive(Debug)]
 struct Shared {
     received: AtomicU64,
@@ -273,7 +273,7 @@ async fn receive(
     stream.shutdown().await
 }
 
-/// What a limited application has produced `after` its start: a chunk at the start of each
+/// Bytes that a limited application has produced `after` its start: a chunk at the start of each
 /// interval.
 fn produced(rate: u64, after: Duration) -> u64 {
     let chunk = u128::from(PRODUCED_BYTES);

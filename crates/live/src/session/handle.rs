@@ -65,7 +65,7 @@ impl SessionHandle {
     }
 }
 
-/// What came first of two things.
+/// The first of two results.
 pub(super) enum First<A, B> {
     This(A),
     That(B),

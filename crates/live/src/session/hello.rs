@@ -43,7 +43,7 @@ pub(super) struct Hello {
     /// Streams with the same number belong together; how many there are.
     pub(super) measurement: u64,
     pub(super) streams: u32,
-    /// What the server is to send, if it is the one that sends.
+    /// The amount that the server is to send, if it is the one that sends.
     pub(super) amount: Amount,
     /// In bits per second, at most.
     pub(super) rate: Option<u64>,
@@ -124,7 +124,7 @@ struct Refusal {
 }
 
 impl Reply {
-    /// What comes next.
+    /// The next reply.
     ///
     /// # Errors
     /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) with the server's words if it refuses.

@@ -60,7 +60,7 @@ pub struct Refusals {
     pub why: String,
 }
 
-/// What is going on, for others to read.
+/// The streams under way, for others to read.
 #[derive(Debug)]
 struct Board {
     admission: Admission,

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What is read at once.
+/// Bytes that are read at once.
 const READ_BYTES: usize = 256 * 1024;
 /// How long a sender may be silent: more than the longest silence of a connection that
 /// lives, because the sender's window may be closed to a crawl.

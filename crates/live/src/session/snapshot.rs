@@ -17,7 +17,7 @@ pub struct Snapshot {
     pub window_bytes: Option<u64>,
     /// Bytes in the network.
     pub in_flight_bytes: Option<u64>,
-    /// What the other end has room for, in bytes.
+    /// The window of the other end, in bytes.
     pub peer_window_bytes: Option<u64>,
     /// Payload of a full packet.
     pub packet_bytes: Option<u64>,

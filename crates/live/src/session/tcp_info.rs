@@ -3,7 +3,7 @@ use tokio::net::TcpStream;
 /// As much of `struct tcp_info` as is read (linux/tcp.h); newer kernels append to it, older ones write less.
 const BYTES: usize = 232;
 
-/// What the kernel reports of a TCP connection (`TCP_INFO`): the fields by their offsets in Linux' interface,
+/// The kernel's report on a TCP connection (`TCP_INFO`): the fields by their offsets in Linux' interface,
 /// which do not change. `None` is what this kernel does not report; elsewhere than on Linux, everything.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TcpInfo {

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// What is to be measured, seen from the end that calls.
+/// The order of a measurement, seen from the end that calls.
 #[derive(Clone, Debug)]
 pub struct TransferRequest {
     /// The server.
     pub remote: SocketAddr,
     /// How much each stream carries.
     pub amount: Amount,
-    /// What carries it.
+    /// Its transport.
     pub transport: Transport,
     /// The uTP stack; of no account with TCP.
     pub config: Arc<Config>,
@@ -99,7 +99,7 @@ pub async fn transfer(
     let outcome = run(order, socket.as_ref(), control).await;
     control.watch(Vec::new());
     if let Some(socket) = socket.and_then(Arc::into_inner) {
-        // What is left is to acknowledge the other end's end.
+        // Only the acknowledgement of the other end's end is left.
         let _ = timeout(LINGER_PATIENCE, race(socket.close(), control.now())).await;
     }
     outcome

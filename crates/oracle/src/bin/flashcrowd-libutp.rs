@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use flashcrowd_base::Time;
 use flashcrowd_oracle::{Failure, Libutp, Settings, SocketId};
 
-/// Lines about itself are so far apart.
+/// The time between lines about itself.
 const TELL_NS: u64 = 50_000_000;
 /// libutp looks at its timers every 500 ms at most; in between only datagrams wake it.
 const LOOK_MS: libc::c_int = 20;
@@ -77,7 +77,7 @@ struct Driver {
     said: Said,
 }
 
-/// What a sender has put on the wire.
+/// The packets that a sender has put on the wire.
 #[derive(Default)]
 struct Sent {
     packets: u64,
@@ -101,7 +101,7 @@ impl Sent {
     }
 }
 
-/// What libutp has said in its log.
+/// The lines of libutp's log.
 #[derive(Default)]
 struct Said {
     rtt_ms: Option<u64>,
@@ -251,7 +251,7 @@ impl Driver {
         while let Some(datagram) = self.waiting.front() {
             match self.socket.send_to(datagram, remote) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // What the system does not send is lost, as on the way.
+                // A packet that the system does not send is lost, as on the way.
                 _ => self.waiting.pop_front(),
             };
         }

@@ -33,7 +33,7 @@ pub enum Positioning {
         settle_ns: Span,
         /// Half a turn of the platter: 4.17 ms at 7200 a minute.
         half_turn_ns: Span,
-        /// What the way over the whole disk adds.
+        /// The time that the way over the whole disk adds.
         full_stroke_ns: Span,
     },
 }
@@ -116,7 +116,7 @@ mod tests {
         f64::from(length) * 2000.0 / now.seconds() / 1e6
     }
 
-    /// What a paced disk of these numbers gave by hand, in MB/s: 40.0, 40.0, 9.88, 33.5.
+    /// Rates of a paced disk with these numbers, by hand, in MB/s: 40.0, 40.0, 9.88, 33.5.
     #[test]
     fn sequential_and_random_rates_are_those_of_the_calibration() {
         let medium = Medium::HardDisk(HardDisk::default());

@@ -41,7 +41,7 @@ enum State {
     NetworkVolume(network_volume::Buckets),
 }
 
-/// What a disk has done.
+/// The counters of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DiskCounters {
     /// Requests.
@@ -52,7 +52,7 @@ pub struct DiskCounters {
     pub seeks: u64,
     /// Time of disk that the requests took: of the arm, of all channels, or of the dearer bucket.
     pub busy: Span,
-    /// What the requests cost, in the unit of the price.
+    /// The price of the requests, in the unit of the price.
     pub cost: f64,
 }
 
@@ -74,8 +74,8 @@ impl Medium {
         }
     }
 
-    /// A disk that has nothing to do. `credit`: a request that comes late, by at most so much, begins when the one before
-    /// was done; for a driver in wall-clock time, which wakes late (0 in virtual time).
+    /// A disk that has nothing to do. `credit`: a request that comes at most this late begins when the one before was
+    /// done; for a driver in wall-clock time, which wakes late (0 in virtual time).
     pub fn build(&self, credit: Span) -> Disk {
         let state = match self {
             Medium::HardDisk(disk) => State::HardDisk(hard_disk::Arm::new(disk, credit)),
@@ -104,7 +104,7 @@ impl Disk {
         service.done
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counters(&self) -> DiskCounters {
         self.counters
     }

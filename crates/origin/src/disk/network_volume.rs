@@ -14,7 +14,7 @@ pub struct NetworkVolume {
     pub requests_per_second: u32,
     /// The rate that is bought.
     pub rate_bps: Rate,
-    /// What a request costs, in any unit.
+    /// The price of a request, in any unit.
     pub price: f64,
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Attach {
     /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
     pub read_ahead: bool,
-    /// What is kept.
+    /// The choice of extents that are kept.
     pub replacement: Replacement,
 }
 

@@ -46,7 +46,7 @@ pub struct Circus {
     pub read_ahead: bool,
     /// Whether the region stays in memory whatever the rule for the rest says. The paper left it to the operating system.
     pub pin_region: bool,
-    /// What is kept of the rest.
+    /// The choice of extents that are kept of the rest.
     pub replacement: Replacement,
 }
 
@@ -284,7 +284,7 @@ impl Policy for CircusPolicy {
         let member = &mut self.members[place];
         let mut queue = std::mem::take(&mut member.queue);
         queue.clear();
-        // What a client that resumes does not need counts as sent.
+        // Blocks that a client that resumes does not need count as sent.
         let chosen = region.blocks - world.needs(client).blocks();
         let on_its_way = self.settings.begin == Begin::File;
         let cursor = if on_its_way { 0 } else { region.begin };

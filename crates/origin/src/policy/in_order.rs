@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct InOrder {
     /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
     pub read_ahead: bool,
-    /// What is kept.
+    /// The choice of extents that are kept.
     pub replacement: Replacement,
 }
 
@@ -22,7 +22,7 @@ impl Default for InOrder {
     }
 }
 
-/// What a client does that takes its blocks in the order of the file.
+/// The next block of a client that takes its blocks in the order of the file.
 pub(crate) fn next(world: &World, client: u32) -> Choice {
     match world.needs(client).next(0) {
         Some(block) => world.fetch(client, block),

@@ -40,7 +40,7 @@ pub trait Policy: Debug + Send {
     /// A client's socket is about to have room: asks for the memory of the policy's own that the choice needs, if that is
     /// much ([`prefetch`](flashcrowd_base::prefetch)).
     fn expect(&self, _client: u32) {}
-    /// What a client does whose socket has room for a block. Asked again after an extent has come.
+    /// The next block of a client whose socket has room. Asked again after an extent has come.
     fn choose(&mut self, world: &mut World, client: u32) -> Choice;
     /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is
     /// being handed: it is handed both at once then. Looking must not change what comes next; a policy that says no

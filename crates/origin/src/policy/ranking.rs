@@ -41,7 +41,7 @@ struct Node {
     parent: u32,
     /// By the highest bit below the common ones.
     children: [u32; 2],
-    /// What is to be added to each count beneath it.
+    /// The number that is to be added to each count beneath it.
     added: i32,
     /// The least worth beneath it. To its count belongs what was added here and below, not what was added above.
     min: Worth,

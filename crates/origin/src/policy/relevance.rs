@@ -43,7 +43,7 @@ const LOOKS: usize = 16;
 #[derive(Debug, Default)]
 struct Shelf {
     wanted: Wanted,
-    /// What has come from the disk, oldest first: the how many-th load, and the slot. Some of it is gone.
+    /// Loads from the disk, oldest first: the how many-th load, and the slot. Some are gone.
     loads: VecDeque<(u64, u32)>,
     /// How much of it is not.
     there: usize,
@@ -68,7 +68,7 @@ pub(super) struct RelevancePolicy {
     ahead: u32,
     shelves: Vec<Shelf>,
     members: Vec<Member>,
-    /// What is in memory.
+    /// The extents in memory.
     ranking: Ranking,
     /// For each slot the clients that are in the midst of it.
     holders: Vec<u32>,
@@ -116,10 +116,11 @@ impl RelevancePolicy {
         self.ranking.add(file, missing, clients);
     }
 
-    /// The oldest extent in memory that a client misses something of, beside the one that it is being sent.
+    /// The oldest extent in memory that a client misses something of, without the one that it is being
+    /// sent.
     fn oldest(&mut self, world: &World, client: u32) -> Option<u32> {
         let member = &mut self.members[client as usize];
-        // What it misses changes by what it is being sent, and by nothing else.
+        // Its misses change by what it is being sent, and by nothing else.
         if let Some((load, slot)) = member.coming
             && is_there(world, load, slot)
         {

@@ -13,7 +13,7 @@ pub enum Scheduling {
     Attach(Attach),
     /// The active region of Circus.
     Circus(Circus),
-    /// What most clients miss, around what is in memory.
+    /// Choice by relevance: what most clients miss, around what is in memory.
     Relevance(Relevance),
 }
 
@@ -38,7 +38,7 @@ impl Scheduling {
         })
     }
 
-    /// What files call it.
+    /// Its name in files.
     pub fn name(&self) -> &'static str {
         match self {
             Scheduling::InOrder(_) => "in-order",

@@ -6,7 +6,7 @@ use crate::extent_set::ExtentSet;
 /// group and its chunk have, so that a client that begins or ends counts for each chunk of the file once.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// What is to be added for each extent to the counts of its group and its chunk.
+    /// The number that is to be added for each extent to the counts of its group and its chunk.
     extra: Box<[i32]>,
     /// Whether an extent is in memory or asked of the disk, as bits.
     present: Box<[u64]>,
@@ -25,7 +25,8 @@ struct Level {
     loose: Box<[u64]>,
 }
 
-/// Of a group without an extent on the disk only: so far below any count that sums do not overflow.
+/// Of a group without an extent on the disk only: far enough below any count that sums do not
+/// overflow.
 const NONE: i32 = i32::MIN / 2;
 
 impl Level {

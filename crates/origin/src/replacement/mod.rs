@@ -1,4 +1,4 @@
-//! What is kept of what has been read, where a policy has no better rule of its own.
+//! Replacement: which extents are kept, where a policy has no better rule of its own.
 
 mod lru;
 mod s3_fifo;

@@ -35,8 +35,8 @@ impl DownloadRules {
         held(&self.downloads).downloads[place].begin(at(now_s));
     }
 
-    /// What a server, by its place in the list of them, has brought so far: connections that were opened and lost,
-    /// ranges that were asked for, and bytes with the instants of the first request, byte and the last byte.
+    /// The progress of a server, by its place in the list of them: connections that were opened and lost, ranges
+    /// that were asked for, and bytes with the instants of the first request, byte and the last byte.
     #[expect(clippy::too_many_arguments)]
     fn observe(
         &self,
@@ -72,7 +72,7 @@ impl DownloadRules {
         held(&self.downloads).is_done()
     }
 
-    /// How far the one is that is furthest behind.
+    /// The least progress of all.
     fn progress(&self) -> f64 {
         held(&self.downloads).progress()
     }

@@ -1,4 +1,4 @@
-//! What happens in a run, for an engine that plays it with programs: it says what it sees, and asks what is due.
+//! The rules of a run, for an engine that plays it with programs: it says what it sees, and asks what is due.
 //!
 //! One class for each kind of workload. Instants are seconds of the run.
 
@@ -30,7 +30,8 @@ fn at(seconds: f64) -> Time {
     Time::START + Span::from_seconds(seconds)
 }
 
-/// What a mutex holds. Nothing that is left half changed by a panic is read again: the run has failed.
+/// The value of a mutex. Nothing that is left half changed by a panic is read again: the run has
+/// failed.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,7 @@ struct State {
     /// What is due in each swarm, and in which order what is due at one instant was planned.
     agenda: Vec<BinaryHeap<Reverse<(Time, u64, Due)>>>,
     planned: u64,
-    /// What each client said last.
+    /// The last report of each client.
     progress: Vec<Progress>,
     /// Limits that controllers set, by peer.
     limits: BTreeMap<u32, UploadLimit>,
@@ -52,7 +52,7 @@ impl State {
         self.progress.resize(self.rules.peers().len(), Progress::default());
     }
 
-    /// What the client of a peer that is online has done.
+    /// The progress of an online peer's client.
     fn online(&self) -> impl Fn(u32) -> Option<Progress> {
         |number| self.rules.peer(number).is_online().then(|| self.progress[number as usize])
     }
@@ -125,8 +125,8 @@ impl SwarmRules {
         Ok(found.into_iter().map(|(at, peer)| (peer, at.seconds())).collect())
     }
 
-    /// What is due in a swarm by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces are counted by
-    /// themselves.
+    /// Events of a swarm that are due by now, in order: `("arrive", peer)` or `("leave", peer)`. Pieces are
+    /// counted by themselves.
     fn due(&self, now_s: f64, workload: u32) -> PyResult<Vec<(&'static str, u32)>> {
         let (mut state, swarm) = self.swarm(workload)?;
         let mut found = Vec::new();
@@ -166,8 +166,8 @@ impl SwarmRules {
         comes
     }
 
-    /// What the client of a peer says: bytes of blocks received and sent, those that it had already, whole pieces,
-    /// neighbours, and how many of them interest it and do not choke it. None is what a program does not say.
+    /// The report of a peer's client: bytes of blocks received and sent, those that it had already, whole pieces,
+    /// neighbours, and how many of them interest it and do not choke it. None is what a program does not report.
     #[allow(clippy::too_many_arguments, reason = "a row of what a client says, by name")]
     #[pyo3(signature = (now_s, number, *, down, up, wasted, pieces, neighbours, interested, unchoking))]
     fn observe(

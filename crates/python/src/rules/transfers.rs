@@ -18,7 +18,7 @@ pub(crate) struct TransferRules {
 
 struct State {
     rules: Transfers,
-    /// What each sender said last.
+    /// The last report of each sender.
     senders: Vec<Sender>,
     sampler: Sampler,
 }
@@ -52,12 +52,12 @@ impl TransferRules {
         self.state().rules.flows[flow].started = Some(at(at_s));
     }
 
-    /// What a flow has received in all.
+    /// `received` bytes have arrived for a flow in all.
     fn receive(&self, flow: usize, received: u64) {
         self.state().rules.flows[flow].received = received;
     }
 
-    /// What the sending end of a flow says; None is what its transport does not say.
+    /// The state of a flow's sending end; None for values that its transport does not report.
     #[allow(clippy::too_many_arguments, reason = "a row of what a sender says, by name")]
     #[pyo3(signature = (
         now_s, flow, *, segments, retransmits, timeouts, cwnd_bytes, srtt_s, min_rtt_s, own_delay_s
@@ -137,7 +137,7 @@ impl TransferRules {
         self.state().rules.undelivered(at(now_s))
     }
 
-    /// How far the flow is that is furthest behind, of those that can end.
+    /// The least progress of all flows that can end.
     fn progress(&self, now_s: f64) -> f64 {
         self.state().rules.progress(at(now_s))
     }

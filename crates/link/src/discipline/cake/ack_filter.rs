@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Which acknowledgements CAKE drops when later ones of the same connection wait behind them.
 ///
-/// What `sch_cake` finds in the headers is, in short: an acknowledgement that differs from a
-/// later one in ECE or CWR is kept, as is one whose SACK ranges hold more bytes, or as many with no
-/// other number; time stamps rise along a queue, so they are not looked at.
+/// The rules of `sch_cake` are, in short: an acknowledgement that differs from a later one in ECE
+/// or CWR is kept, as is one whose SACK ranges hold more bytes, or as many with no other number;
+/// time stamps rise along a queue, so they are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

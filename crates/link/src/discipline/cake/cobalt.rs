@@ -8,7 +8,7 @@ use flashcrowd_base::{Span, Time};
 pub(super) struct CobaltParams {
     pub(super) target: Span,
     pub(super) interval: Span,
-    /// What a packet of full size takes.
+    /// The transmission time of a packet of full size.
     pub(super) mtu_time: Span,
 }
 

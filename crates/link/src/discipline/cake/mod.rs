@@ -101,7 +101,7 @@ impl Isolation {
         matches!(self, Isolation::DualDsthost | Isolation::TripleIsolate)
     }
 
-    /// What tells a packet's queue from others.
+    /// The key that distinguishes a packet's queue from others.
     fn key(self, packet: &Held) -> u64 {
         let flow = packet.flow;
         match self {
@@ -126,7 +126,7 @@ impl Cake {
         CobaltParams { target: longer, interval, mtu_time }
     }
 
-    /// What a queue may send in its turn: 1514 bytes, and less where that takes long.
+    /// The quantum of a queue: 1514 bytes, and less where that takes long.
     fn quantum(&self) -> i64 {
         let bytes = self.bandwidth_bps.map_or(u64::MAX, |rate| rate.bps() / 8);
         (bytes >> 12).clamp(300, 1514) as i64

@@ -291,7 +291,7 @@ fn acknowledgements_that_say_something_else_are_kept() {
     assert_eq!(filtered(AckFilter::Aggressive, &[ack(5, 0, 0), None, ack(7, 0, 0)]), [0, 1, 2]);
 }
 
-/// What the filter has dropped does not make its queue longer: the other one is the longest.
+/// Filtered packets do not make its queue longer: the other one is the longest.
 #[test]
 fn filtered_acknowledgements_are_not_counted() {
     let memory_limit_bytes = Some(20_000);
