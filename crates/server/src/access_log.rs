@@ -22,7 +22,7 @@ pub(crate) const WAITING_BYTES: usize = 8 << 20;
 const FIELD_BYTES: [usize; 3] = [2048, 768, 768];
 /// Bytes of a line at most.
 pub(crate) const LINE_BYTES: usize = 4096;
-/// What a line takes of memory beside its text, about.
+/// Memory of a line besides its text, about.
 const ENTRY_BYTES: usize = 64;
 /// Time that lines which wait have to be written when the server ends. Then they are lost, and counted as such.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -40,7 +40,7 @@ pub(crate) struct AccessLog {
     is_left: AtomicBool,
 }
 
-/// What waits and what is lost.
+/// Lines that wait, and lines that are lost.
 #[derive(Debug, Default)]
 struct Account {
     waiting_bytes: AtomicUsize,
@@ -50,7 +50,7 @@ struct Account {
     is_moving: AtomicBool,
 }
 
-/// What was asked, for the log: escaped, and cut where it is too long.
+/// The request, for the log: escaped, and cut where it is too long.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedRequest {
     request: String,

@@ -23,7 +23,7 @@ struct There {
 #[derive(Debug)]
 struct Address {
     connections: usize,
-    /// What the disk knows it by.
+    /// Its party at the disk.
     number: u32,
 }
 
@@ -43,7 +43,7 @@ impl Admitted {
     }
 }
 
-/// What counts as an address. Of IPv6 it is the network of 64 bits: a host with one address of it can have any other
+/// The address that counts. Of IPv6 it is the network of 64 bits: a host with one address of it can have any other
 /// (RFC 4291 2.5.4, RFC 7934).
 fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

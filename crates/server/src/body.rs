@@ -159,7 +159,7 @@ impl FileBody {
         self.current = Some((range, download));
     }
 
-    /// What was asked for of a block, as parts.
+    /// The requested parts of a block.
     fn push_parts(&mut self, piece: &Piece) {
         let Some(framing) = &self.framing else { return };
         let (front, back) = self.ranges.as_slices();

@@ -63,12 +63,12 @@ impl Scratch {
     }
 }
 
-/// Extents that may be lent to sockets out of so much memory: one in 32, and as many as a few processors need.
+/// Extents that may be lent to sockets out of this memory: one in 32, and as many as a few processors need.
 pub(crate) fn loans(memory: u64, extent: u32) -> usize {
     (memory / u64::from(extent) / 32).min(16) as usize
 }
 
-/// Of so much memory for contents, what the origin may have, such that no buffers, those that are lent included, and no
+/// The origin's share of `memory` bytes for contents, such that no buffers, those that are lent included, and no
 /// reader's own memory, exceed it.
 pub(crate) fn share(memory: u64, extent: u32, reads: u32) -> u64 {
     let loans = loans(memory, extent) as u64 * u64::from(extent);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The end of the year 9999: later dates have no form in HTTP (RFC 9110, 5.6.7), and the library has none.
 const LAST_DATE: u64 = 253_402_300_799;
 
-/// What says which state of a file this is.
+/// The validators of a file's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validators {
     /// The strong entity tag, with its quotes.

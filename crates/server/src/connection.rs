@@ -33,7 +33,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// The head of a request at most, and what the HTTP library keeps of an answer.
 const HEAD_BYTES: usize = 1 << 16;
-/// Bytes that TLS keeps encrypted before the socket takes them, a record: what lies there was chosen too early, too.
+/// Bytes that TLS keeps encrypted before the socket takes them, a record: these were chosen too early, too.
 const TLS_BYTES: usize = 1 << 14;
 /// Bytes of requests' bodies that a client of HTTP/2 may send; they are not read. No less is allowed (RFC 9113, 6.9.2).
 const WINDOW: u32 = (1 << 16) - 1;
@@ -45,7 +45,7 @@ const LOOKS: u32 = 8;
 /// Between two looks at the first bytes of a connection that says less than is needed to know what it speaks.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// What the requests of a connection share.
+/// The state that the requests of a connection share.
 #[derive(Debug)]
 struct Visit {
     hall: Arc<Hall>,
@@ -144,7 +144,7 @@ impl Missed {
     }
 }
 
-/// What comes in time, and before the server ends.
+/// The result that comes in time, and before the server ends.
 async fn within<T>(
     patience: Duration,
     handle: &ServerHandle,

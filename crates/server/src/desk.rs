@@ -44,7 +44,7 @@ struct State {
     origin: Origin,
     /// For each slot; what the disk reads into is away. References to a buffer come and go under the lock.
     memory: Vec<Arc<Buffer>>,
-    /// Whole extents lie there.
+    /// The memory of whole extents.
     file: Arc<MemoryFile>,
     /// Buffers of which blocks are lent, and how many may be.
     lent: usize,
@@ -77,7 +77,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Client {
     waker: Option<Waker>,
-    /// What the origin has handed out: where in the file, which slot, where in the slot, how much.
+    /// The last block from the origin: where in the file, which slot, where in the slot, how much.
     handed: Option<(u64, u32, u32, u32)>,
     /// The task has a block that its socket has not accepted.
     sending: bool,
@@ -131,7 +131,7 @@ impl Default for Blocked {
     }
 }
 
-/// What goes on, for people and for metrics.
+/// The server's activity, for people and for metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Overview {
     pub(crate) counters: Counters,
@@ -373,7 +373,7 @@ impl Desk {
         });
     }
 
-    /// What is in memory of a file, ascending, as ranges that do not touch: at most `max`, and no more is looked for.
+    /// The ranges of a file in memory, ascending, that do not touch: at most `max`, and no more is looked for.
     pub(crate) fn resident(&self, file: &OpenFile, max: usize) -> Vec<Range<u64>> {
         let state = self.lock();
         let Some(id) = state.id_of(&file.version) else { return Vec::new() };
@@ -384,8 +384,8 @@ impl Desk {
         world.cache().resident_in(number).take(max).map(bytes).collect()
     }
 
-    /// What is in memory of each file that has downloads or something there: those with most downloads first, then
-    /// those of which most is there.
+    /// The parts in memory of each file that has downloads or something there: those with most downloads first,
+    /// then those of which most is there.
     pub(crate) fn maps(&self) -> Vec<FileMap> {
         let state = self.lock();
         let world = state.origin.world();
@@ -541,7 +541,7 @@ impl State {
         if self.memory.len() <= slot {
             self.memory.resize_with(slot + 1, Arc::default);
         }
-        // What is still lent of a file that has changed is given back later.
+        // Blocks of a changed file that are still lent are given back later.
         let kept = Arc::into_inner(std::mem::take(&mut self.memory[slot])).unwrap_or_default();
         if kept.len() == length && length > 0 {
             return kept;
@@ -612,8 +612,8 @@ mod tests {
         desk.open(file, Path::new("f"), version, false).unwrap()
     }
 
-    /// What is in memory is listed without a look at all that is not: of 1 TiB that would be 8 million extents, under
-    /// the lock.
+    /// The ranges in memory are listed without a look at all that are not: of 1 TiB that would be 8 million extents,
+    /// under the lock.
     #[tokio::test]
     #[allow(clippy::disallowed_methods, reason = "how long it takes is what this is about")]
     async fn what_is_in_memory_of_a_long_file_is_told_at_once() {

@@ -25,7 +25,8 @@ const BLOCK: u64 = 1 << 20;
 pub(crate) const MAX_KEPT: u64 = 32 << 20;
 /// Memory for the digests of files that are being read or wait for it, when they will be done; more files are refused.
 pub(crate) const MAX_WAITING: u64 = 32 << 20;
-/// What a file counts beside its digests, more than it takes: so a thousand files are the most, however small they are.
+/// The size at which a file counts besides its digests, more than it takes: so a thousand files are the most, however
+/// small they are.
 pub(crate) const ENTRY: u64 = 32 << 10;
 /// Bytes of a file that are read before others have their turn.
 const TURN: u64 = 64 << 20;
@@ -177,7 +178,7 @@ impl DigestBook {
         (entries.of.values().filter(|entry| entry.is_waiting()).count(), entries.bytes(false))
     }
 
-    /// What is known of a file; what is not is put into the queue.
+    /// The digests of a file that are known; it is queued if they are not.
     pub(crate) fn ask(self: &Arc<Self>, file: &OpenFile) -> Progress {
         let (now, key) = (self.clock.now(), file.version.key());
         let mut entries = self.lock();
@@ -374,7 +375,7 @@ const FORMAT: &str = "flashcrowd-digests";
 /// Digests in a piece of a text.
 const PIECE: usize = 256;
 
-/// What a client gets that asks for digests (docs/protocol.md), while they are computed.
+/// The answer to a request for digests (docs/protocol.md), while they are computed.
 pub(crate) fn computing(done: u64, length: u64) -> Text {
     let state = "computing";
     json(&Manifest::Computing { format: FORMAT, version: 1, state, done, length }).into()

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 struct Membership {
     desk: Arc<Desk>,
     client: ClientId,
-    /// What is reported when it ends.
+    /// The report when it ends.
     _exchange: Option<Arc<Exchange>>,
 }
 

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) const FAREWELLS: usize = 64;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Hall {
     pub(crate) service: Service,
@@ -36,7 +36,7 @@ pub(crate) struct Hall {
 }
 
 impl Hall {
-    /// What goes on now, and has so far.
+    /// The server's activity, and its counters.
     pub(crate) fn snapshot(&self, overview: &Overview) -> Snapshot {
         self.meters.snapshot(overview, self.log.as_deref())
     }
@@ -94,7 +94,7 @@ impl Hall {
             let _ = timeout(FAREWELL, async {
                 stream.write_all(text.as_bytes()).await?;
                 stream.shutdown().await?;
-                // What it has sent is read: a reset would take the answer away from it.
+                // Its bytes are read: a reset would take the answer away from it.
                 tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
             })
             .await;

@@ -1,4 +1,4 @@
-//! What a `Host` field may say (RFC 9112, 3.2; RFC 9110, 7.2; RFC 3986, 3.2.2).
+//! The syntax of a `Host` field (RFC 9112, 3.2; RFC 9110, 7.2; RFC 3986, 3.2.2).
 
 use std::net::Ipv6Addr;
 

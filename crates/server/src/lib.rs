@@ -1,6 +1,6 @@
-//! The content server over HTTP (Linux): the files of a directory to ordinary clients as any web server gives them, and to clients that
-//! say so in the order that costs the disk least. The order, what is read and what is kept are those of [`flashcrowd_origin`]; what
-//! goes over the wire is written down in `docs/protocol.md`.
+//! The content server over HTTP (Linux): the files of a directory to ordinary clients as any web server gives them, and
+//! to clients that accept any order in the one that is cheapest for the disk. The order, what is read and what is kept
+//! are those of [`flashcrowd_origin`]; what goes over the wire is written down in `docs/protocol.md`.
 //!
 //! | file | |
 //! | --- | --- |

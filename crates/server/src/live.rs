@@ -7,7 +7,7 @@ use flashcrowd_base::{Span, Time};
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-/// Rates are of so long at least: those who look at the same time see the same.
+/// The shortest time of a rate: people who look at the same time see the same.
 const MIN: Span = Span::from_secs(1);
 /// Files that are shown.
 const MAX_FILES: usize = 50;
@@ -35,7 +35,7 @@ th { text-align: left; font-weight: normal; padding-right: 2em }
 <h1>flashcrowd serve</h1>
 ";
 
-/// What was done up to an instant, in bytes.
+/// The totals up to an instant, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     at: Time,
@@ -44,7 +44,8 @@ struct Totals {
     read: u64,
 }
 
-/// What goes on, as a page for people. Rates are of the time between the last two looks at it.
+/// The server's activity, as a page for people. Rates are of the time between the last two looks at
+/// it.
 #[derive(Debug)]
 pub(crate) struct Live {
     clock: Clock,

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What nothing is known of.
+/// The type of an unknown file.
 pub(crate) const BYTES: &str = "application/octet-stream";
 /// Text that a browser shows, and does not take for anything else.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";

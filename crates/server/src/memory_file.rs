@@ -24,7 +24,7 @@ pub(crate) struct MemoryFile {
     counters: Counters,
 }
 
-/// What was done without copies so far.
+/// The counters of sends without copies.
 #[derive(Debug, Default)]
 struct Counters {
     sent: AtomicU64,
@@ -151,7 +151,7 @@ impl Drop for Region {
     }
 }
 
-/// What no safe crate does: a file is memory of ours.
+/// The unsafe part: a file is memory of ours.
 #[allow(unsafe_code, reason = "a mapping of a file is memory by its address alone")]
 mod mapping {
     use super::*;

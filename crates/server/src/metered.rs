@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fewer bytes are copied: that costs less than to refer to them.
+/// Fewer bytes are copied: that takes less time than to refer to them.
 const MIN_REFERRED: usize = 8192;
 /// See send(2): more follows. Neither of our libraries has a name for it.
 const MSG_MORE: i32 = 0x8000;
@@ -79,7 +79,7 @@ impl Metered {
             Some(0) => self.poll_with(context, slices[0].len(), || {
                 self.memory_file.send(&self.stream, &slices[0])
             }),
-            // What follows belongs into the same packets.
+            // The bytes that follow belong into the same packets.
             Some(next) => {
                 let length = slices[..next].iter().map(|slice| slice.len()).sum();
                 self.poll_with(context, length, || {

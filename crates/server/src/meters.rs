@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is counted beside the origin.
+/// Counters besides the origin's.
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
     /// Connections that were accepted, and are there now.
@@ -29,7 +29,7 @@ pub(crate) struct Meters {
     endings: [AtomicU64; Ending::NAMES.len()],
 }
 
-/// What a server does and has done, for a line on a terminal.
+/// The server's activity and its counters, for a line on a terminal.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
     /// Connections now.
@@ -38,25 +38,25 @@ pub struct Snapshot {
     pub clients: u64,
     /// Files that have downloads.
     pub files: u64,
-    /// Answers so far.
+    /// Answers.
     pub answers: u64,
-    /// Connections turned away so far.
+    /// Connections that were refused.
     pub turned_away: u64,
-    /// Bytes that sockets have taken so far, heads of answers included.
+    /// Bytes that sockets have taken, heads of answers included.
     pub sent_bytes: u64,
-    /// Bytes handed to downloads so far.
+    /// Bytes handed to downloads.
     pub served_bytes: u64,
-    /// Blocks handed to downloads so far, and how many of them were in memory when they were wanted.
+    /// Blocks handed to downloads, and how many of them were in memory when they were wanted.
     pub blocks: u64,
     /// See `blocks`.
     pub hits: u64,
-    /// Bytes asked of the disk so far.
+    /// Bytes asked of the disk.
     pub read_bytes: u64,
-    /// Reads asked of the disk so far, and those of them for which no client waited.
+    /// Reads asked of the disk, and those of them for which no client waited.
     pub reads: u64,
     /// See `reads`.
     pub reads_ahead: u64,
-    /// Extents that have given up their memory so far, and how long they had it, together.
+    /// Extents that have given up their memory, and how long they had it, together.
     pub evictions: u64,
     /// See `evictions`.
     pub residence_s: f64,
@@ -64,11 +64,11 @@ pub struct Snapshot {
     pub waiting: u64,
     /// Reads that wait for the disk.
     pub queued_reads: u64,
-    /// Reads that failed so far.
+    /// Reads that failed.
     pub disk_errors: u64,
     /// Bytes of contents in memory.
     pub memory_bytes: u64,
-    /// Lines of the access log that were left out so far.
+    /// Lines of the access log that were left out.
     pub log_lines_lost: u64,
     /// How a disk for trials has kept its pace, if there is one.
     pub trial_disk: Option<PaceReport>,

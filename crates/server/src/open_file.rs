@@ -104,8 +104,8 @@ impl OpenFile {
         self.direct.load(Ordering::Relaxed)
     }
 
-    /// What the system's answer to a step of a read means: the result of the read, or nothing if the rest is to be
-    /// asked for.
+    /// The meaning of the system's answer to a step of a read: the result of the read, or nothing if the rest is
+    /// to be asked for.
     pub(crate) fn answered(
         &self,
         progress: &mut Progress,

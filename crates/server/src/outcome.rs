@@ -1,4 +1,4 @@
-//! What is reported of an answer: its order, and how it ended.
+//! The report on an answer: its order, and how it ended.
 
 use flashcrowd_origin::Failure;
 

@@ -3,7 +3,8 @@ use flashcrowd_origin::disk::{Disk, Medium};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a late delivery is forgiven at most: longer stalls of the machine cost pace, and are reported.
+/// The lateness of a delivery that is forgiven at most: longer stalls of the machine lose pace, and
+/// are reported.
 const CREDIT: Span = Span::from_millis(250);
 /// A delivery that is later than this makes a trial void.
 const LATEST: Span = Span::from_millis(500);
@@ -20,8 +21,8 @@ const MAX_LOST: f64 = 0.01;
 #[derive(Debug)]
 pub(crate) struct Pace {
     disk: Disk,
-    /// Where each file begins, and its length: one lies behind the other, in the order in which they were first read. One that has
-    /// grown lies elsewhere.
+    /// Where each file begins, and its length: one is behind the other, in the order in which they were first read. One
+    /// that has grown is elsewhere.
     places: BTreeMap<(u64, u64), (u64, u64)>,
     end: u64,
     under_way: usize,
@@ -49,13 +50,13 @@ pub struct PaceReport {
     pub reads: u64,
     /// See `reads`.
     pub positioned_reads: u64,
-    /// What the reads cost, in the unit of its price.
+    /// The price of the reads, in the unit of its price.
     pub cost: f64,
     /// How late reads were delivered: the latest one, and all but one in a hundred.
     pub lateness_max_s: f64,
     /// See `lateness_max_s`; to an eighth above.
     pub lateness_p99_s: f64,
-    /// Seconds of the disk that lateness has cost.
+    /// Seconds of the disk that lateness has lost.
     pub lost_s: f64,
     /// Whether this is no measurement of such a disk: a delivery was more than half a second late, or more than one part in a hundred
     /// of its time was lost.
@@ -102,16 +103,16 @@ impl Pace {
         Due { asked: now, at: self.disk.submit(arrival, place + offset, length) }
     }
 
-    /// What was asked for is delivered.
+    /// The requested read is delivered.
     pub(crate) fn deliver(&mut self, now: Time, due: Due) {
         self.under_way = self.under_way.saturating_sub(1);
         self.delivered = now;
         self.lag = now.since(due.at);
-        // What was due before it was asked for could not come sooner.
+        // A read that was due before it was asked for could not come sooner.
         self.lateness.note(now.since(due.at.max(due.asked)));
     }
 
-    /// How it has kept its pace so far.
+    /// How it has kept its pace.
     pub(crate) fn report(&self) -> PaceReport {
         let counters = self.disk.counters();
         let (busy_s, lost_s) = (counters.busy.seconds(), self.lost.seconds());
@@ -244,7 +245,8 @@ mod tests {
         let stalled = pace.ask(at(2000 * MILLI), (0, 0), 1 << 30, 5000, 1000);
         pace.deliver(at(2402 * MILLI), stalled);
         assert_eq!((pace.report().void, pace.report().lost_s), (false, 0.0));
-        // What is beyond the credit of 250 ms is lost, and is more than a hundredth of two seconds.
+        // The part beyond the credit of 250 ms is lost, and is more than a hundredth of two
+        // seconds.
         let next = pace.ask(at(2402 * MILLI), (0, 0), 1 << 30, 0, 1000);
         assert_eq!((pace.report().void, pace.report().lost_s), (true, 0.15));
         assert_eq!(next.at, at(2154 * MILLI));

@@ -1,6 +1,6 @@
 //! The field `Prefer` (RFC 7240).
 
-/// What a client says about orders and subsets.
+/// A client's preferences about orders and subsets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
     /// `part-order=any`: it puts parts together itself, in whatever order they come.
@@ -11,7 +11,7 @@ pub struct Preferences {
     pub resident_ranges: bool,
 }
 
-/// What the server says it has honoured.
+/// The preferences that the server has honoured.
 pub const APPLIED: &str = "part-order=any";
 
 impl Preferences {

@@ -19,7 +19,7 @@ pub enum RangeSpec {
     },
 }
 
-/// What a request with ranges gets.
+/// The verdict on a request with ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The whole file: there is no `Range`, or it is to be ignored.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: no panic, and what comes out lies in the file.
+        /// On any input: no panic, and the ranges are in the file.
         #[test]
         fn any_bytes(value in "(bytes=)?[0-9, \t=x-]{0,60}|.*", length: u64) {
             if let Some(specs) = parse(&value, 5)

@@ -53,7 +53,7 @@ pub enum StartError {
     Root {
         /// The directory.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It cannot listen there.
@@ -61,7 +61,7 @@ pub enum StartError {
     Listen {
         /// Where.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// There is no TLS with these files.
@@ -72,7 +72,7 @@ pub enum StartError {
     Log {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -107,7 +107,7 @@ pub enum Reading {
 pub struct Watch(Arc<Hall>);
 
 impl Watch {
-    /// What it does now, and has done.
+    /// The server's activity, and its counters.
     pub fn snapshot(&self) -> Snapshot {
         self.0.snapshot(&self.0.service.overview())
     }

@@ -55,7 +55,7 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 const RESIDENT_RANGES: HeaderName = HeaderName::from_static("resident-ranges");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
-/// What a path names.
+/// The file or directory of a path.
 enum Found {
     File(Arc<OpenFile>),
     Directory(File),
@@ -80,7 +80,7 @@ impl Service {
         }
     }
 
-    /// What goes on.
+    /// The server's activity.
     pub(crate) fn overview(&self) -> Overview {
         let digests = self.book.as_ref().map(|book| book.counts()).unwrap_or_default();
         Overview { digests, ..self.desk.overview() }
@@ -292,7 +292,7 @@ impl Service {
         let any_order = preferences.any_order && request.version() >= HttpVersion::HTTP_11;
         let asked = match self.asked(headers, length) {
             _ if !use_ranges => Asked::Whole,
-            // So that no request costs more than the file (RFC 9110, 14.2 and 17.15).
+            // So that no answer is longer than the file (RFC 9110, 14.2 and 17.15).
             Asked::Ranges { ranges, .. } if !any_order && ranges::total(&ranges) > length => {
                 Asked::Whole
             }
@@ -430,7 +430,7 @@ impl Service {
     }
 }
 
-/// What is kept of a request for the log.
+/// The part of a request that is kept for the log.
 pub(crate) fn said<B>(request: &Request<B>) -> LoggedRequest {
     let field = |name| request.headers().get(name).map_or(&b""[..], HeaderValue::as_bytes);
     // HTTP/2 says scheme and host, too (RFC 9113 8.3.1); a log has one form.
@@ -483,7 +483,7 @@ fn failed(failure: Failure) -> Refused {
     }
 }
 
-/// What a path that cannot be opened is answered with.
+/// The answer to a path that cannot be opened.
 fn refusal(error: &io::Error) -> Refused {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::ACCESS | Errno::PERM) => Refused(StatusCode::FORBIDDEN, "not to be read"),

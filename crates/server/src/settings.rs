@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a server is made with.
+/// The settings of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -15,7 +15,7 @@ pub struct Settings {
     pub root: PathBuf,
     /// Where HTTP is spoken.
     pub listen: SocketAddr,
-    /// What TLS needs; without, it is not spoken.
+    /// The files of TLS; without, it is not spoken.
     #[serde(default)]
     pub tls: Option<TlsFiles>,
     /// Where the metrics are, if anywhere.
@@ -34,7 +34,7 @@ pub struct Settings {
     /// For trials: reads take as long as they would on this disk, which is only thought of, if the real one is faster.
     #[serde(default)]
     pub trial_disk: Option<Medium>,
-    /// What becomes of symbolic links.
+    /// The treatment of symbolic links.
     #[serde(default)]
     pub symlinks: Symlinks,
     /// Whether a directory is answered with a list of what is in it.
@@ -89,7 +89,7 @@ pub enum Tagging {
     MtimeSize,
 }
 
-/// What becomes of symbolic links in the directory.
+/// The treatment of symbolic links in the directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symlinks {
@@ -112,12 +112,12 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Requests on one connection, which is closed after them.
     pub requests_per_connection: u64,
-    /// Requests at once on a connection of HTTP/2. Each beside the first one counts as a connection.
+    /// Requests at once on a connection of HTTP/2. Each but the first one counts as a connection.
     pub streams: u32,
     /// Ranges in a request; with more, `Range` is ignored.
     pub ranges: usize,
     /// Seconds for the head of a request to come, from the connection's first byte or the last answer's end: silent
-    /// connections and slow heads end then. So long may the first byte take too, and what TLS does at the begin.
+    /// connections and slow heads end then. The first byte, and the handshake of TLS, may take this long too.
     pub header_s: f64,
     /// Seconds in which the socket takes not a byte of an answer, or of one of several over HTTP/2: the connection ends.
     pub stall_s: f64,
@@ -126,8 +126,8 @@ pub struct Limits {
     /// Bytes of a connection's send buffer in the kernel, which doubles it for its own needs; none for what the kernel makes of it
     /// (`tcp_wmem`): it grows with the window then, as far-away clients need it.
     pub send_buffer_bytes: Option<u32>,
-    /// Bytes that may be unsent in a connection's socket before it has room again (`TCP_NOTSENT_LOWAT`): what lies there was chosen too
-    /// early.
+    /// Bytes that may be unsent in a connection's socket before it has room again (`TCP_NOTSENT_LOWAT`): these were
+    /// chosen too early.
     pub unsent_bytes: u32,
 }
 

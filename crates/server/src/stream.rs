@@ -58,7 +58,7 @@ pub(crate) struct Stream {
     taken: Arc<AtomicU64>,
     /// Whether the answer has no body, or some of it was taken.
     fruitful: AtomicBool,
-    /// A stream beside the first one counts as a connection.
+    /// A stream after the first one counts as a connection.
     _place: Option<Admitted>,
 }
 

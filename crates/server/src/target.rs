@@ -11,7 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What is encoded in a segment of a path: all that RFC 3986, 2.3 does not call unreserved.
+/// The characters that are encoded in a segment of a path: all that RFC 3986, 2.3 does not call
+/// unreserved.
 pub(crate) const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -101,13 +102,13 @@ impl Root {
         if !metadata.is_file() && !metadata.is_dir() {
             return Err(Errno::NXIO.into());
         }
-        // What was looked at, and not what its name leads to by now.
+        // The file that was looked at, and not the one that its name leads to by now.
         let again = format!("/proc/self/fd/{}", there.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok((rustix::fs::open(again, flags, Mode::empty())?.into(), metadata))
     }
 
-    /// What there is to say of what a relative path names, which is not opened.
+    /// The metadata of a relative path, which is not opened.
     pub(crate) fn look(&self, path: &Path) -> io::Result<Metadata> {
         Ok(self.find(path)?.1)
     }

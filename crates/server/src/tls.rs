@@ -29,11 +29,11 @@ pub struct TlsFiles {
 pub struct TlsError {
     /// The file that it is about.
     pub path: String,
-    /// What is wrong with it, in words.
+    /// The mistake, in words.
     pub why: String,
 }
 
-/// What TLS needs, as it was last read.
+/// The files of TLS, as they were last read.
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
@@ -61,7 +61,7 @@ fn wrong(path: &Path, why: impl Into<String>) -> TlsError {
     TlsError { path: path.display().to_string(), why: why.into() }
 }
 
-/// What is wrong with a file that should have something in PEM.
+/// The mistake in a file that should have something in PEM.
 fn unread(path: &Path, what: &str, error: &PemError) -> TlsError {
     wrong(
         path,

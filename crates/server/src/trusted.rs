@@ -16,7 +16,7 @@ pub struct Network {
     length: u32,
 }
 
-/// What is no network.
+/// An error: it is no network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no ADDRESS or ADDRESS/LENGTH")]
 pub struct NoNetwork;

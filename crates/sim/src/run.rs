@@ -43,7 +43,7 @@ pub struct Run<'p> {
     recorders: Recorders,
     ahead: Ahead,
     events: u64,
-    /// Events so far at the present instant.
+    /// Events at the present instant.
     at_once: u64,
 }
 
@@ -64,7 +64,7 @@ impl<'p> Run<'p> {
         self.world.now
     }
 
-    /// What was recorded so far; of a run that goes on, the table `run` is not yet true.
+    /// The records; of a run that goes on, the table `run` is not yet true.
     pub fn tables(&self) -> Vec<Table> {
         record::tables(&self.world, &self.apps, &self.recorders, self.plan, self.events)
     }

@@ -23,7 +23,7 @@ impl RunHandle {
     pub fn progress(&self) -> f64 {
         f64::from_bits(self.progress.load(Ordering::Relaxed))
     }
-    /// Simulated time so far.
+    /// Simulated time.
     pub fn simulated(&self) -> Time {
         Time::from_nanos(self.nanos.load(Ordering::Relaxed))
     }

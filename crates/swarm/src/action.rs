@@ -1,4 +1,4 @@
-//! What a peer tells its driver to do.
+//! The orders of a peer to its driver.
 
 use crate::{ConnId, Message, PeerId};
 use flashcrowd_base::{Span, Time};
@@ -35,7 +35,7 @@ pub enum UnchokeEnd {
     Disconnected,
 }
 
-/// What the driver has to do. Drain with [`Peer::poll`](crate::Peer::poll) after every call.
+/// The orders for the driver. Drain with [`Peer::poll`](crate::Peer::poll) after every call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Open a connection to `remote`; then call `on_connected`, `on_utp_failed` or `on_closed`.

@@ -27,12 +27,12 @@ impl PeerClass {
 
 const CLASSES: usize = 2;
 
-/// What one class may transfer (`bandwidth_channel`).
+/// The budget of one class (`bandwidth_channel`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     /// Bytes per second; nothing is no limit.
     limit: Option<i64>,
-    /// What is left of earlier ticks; negative when headers took more than there was.
+    /// The rest of earlier ticks; negative when headers took more than there was.
     left: i64,
     /// Headers of this second, which are charged when it is over.
     overhead: i64,
@@ -169,7 +169,7 @@ impl Bandwidth {
         });
         given.reverse();
     }
-    /// What a span is worth, to each class that `earns`.
+    /// The bytes of a span, for each class that `earns`.
     fn earn(&mut self, span: Span, earns: &[bool; CLASSES]) {
         let max = self.rules.credit_ns.max(self.tick).min(LONGEST);
         for (channel, _) in self.channels.iter_mut().zip(earns).filter(|(_, earns)| **earns) {
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(tick(&mut all, 2000), [(2, 1 << 20)]);
     }
 
-    /// What a driver may do, in any order.
+    /// The calls of a driver, in any order.
     #[derive(Clone, Debug)]
     enum Step {
         Wait(u64),

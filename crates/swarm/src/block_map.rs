@@ -12,7 +12,7 @@ pub struct Block {
     pub index: u16,
 }
 
-/// What the arrival of a block meant.
+/// The meaning of a block's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It was there already.
@@ -190,7 +190,8 @@ impl BlockMap {
         let missing = self.parts.get(block.piece as usize).map_or(0, |part| part.missing);
         missing == 1 && !self.has_block(block)
     }
-    /// What is here of `piece`, which is not whole, is worth nothing: it has been asked for and is not here. These blocks.
+    /// The blocks of `piece`, which is not whole, are worth nothing: they were requested and are not here. Returns
+    /// them.
     pub fn discard(&mut self, piece: u32) -> Vec<Block> {
         let here = (0..self.torrent.blocks(piece) as u16).map(|index| Block { piece, index });
         let here: Vec<Block> = here.filter(|block| self.has_block(*block)).collect();

@@ -13,7 +13,7 @@ use crate::{Bitfield, Extensions, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What a handshake says.
+/// The content of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// Bits of extensions; mainline 4.0.2 sends and expects none, and ignores others'. See
@@ -188,7 +188,7 @@ fn extended(size: u32, body: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
-/// What a stream brought.
+/// The next item of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
     /// The first message.

@@ -1,4 +1,4 @@
-//! What peers and their connections are known by.
+//! The numbers of peers and their connections.
 
 use serde::{Deserialize, Serialize};
 

@@ -118,8 +118,8 @@ impl Limiter {
         };
         if waits { None } else { self.round_robin.pop_front() }
     }
-    /// The connection whose turn it was wrote so much, and comes back to the end of the round
-    /// robin if it `stays`.
+    /// The connection that was served wrote `bytes`, and comes back to the end of the round robin
+    /// if it `stays`.
     pub fn wrote(&mut self, conn: ConnId, bytes: u32, stays: bool) {
         match &mut self.window {
             Some(window) => window.add(self.settled, bytes),

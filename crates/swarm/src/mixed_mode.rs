@@ -35,7 +35,7 @@ impl Busy {
     }
 }
 
-/// What a client transfers, low-passed as of each connection (`session_impl::m_stat`).
+/// A client's rates, low-passed as those of each connection (`session_impl::m_stat`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
     second: u64,
@@ -58,7 +58,7 @@ impl Rates {
         self.down.add(bytes);
         self.headers.add(headers);
     }
-    /// What goes out, and what comes, in bytes per second.
+    /// The upload and the download rate, in bytes per second.
     pub fn upload_and_download(&self) -> (u32, u32) {
         let with_headers = |channel: Channel| channel.rate().saturating_add(self.headers.rate());
         (with_headers(self.up), with_headers(self.down))

@@ -23,7 +23,7 @@ pub struct Picker {
 
 const DONE: u32 = u32::MAX;
 
-/// What a look for the next piece goes by.
+/// The preferences of a look for the next piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Preference {
     /// Begun pieces come first, whatever their owners.
@@ -447,7 +447,8 @@ mod tests {
                 (0..9).for_each(|piece| picker.gained(piece, &mut self::stream()));
                 assert_eq!(next(&picker, |piece| piece < 6), Some(0));
                 assert_eq!(next(&picker, |piece| piece > 2 && piece < 6), Some(3));
-                // What a neighbour without the first pieces has begun does not come before these.
+                // A piece that a neighbour without the first pieces has begun does not come before
+                // these.
                 picker.requested(5, false);
                 assert_eq!(next(&picker, |piece| piece < 6), Some(0));
                 assert_eq!(picker.fresh(|piece| piece > 4 && piece < 9), Some(6));

@@ -3,7 +3,7 @@
 use crate::profile::{RequestPipeline, Requests};
 use flashcrowd_base::{Span, Time};
 
-/// What the rule looks at.
+/// The input of the rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// The metered download rate in bytes per second.

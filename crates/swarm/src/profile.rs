@@ -1,5 +1,5 @@
-//! What one client does, as data: every rule that differs between clients, and every coupling whose
-//! effect a study may want to remove, is a field here.
+//! The behaviour of one client, as data: every rule that differs between clients, and every
+//! coupling whose effect a study may want to remove, is a field here.
 //!
 //! A profile crosses from Python as resolved JSON: there are no serde defaults, unknown keys are
 //! errors, enums are kebab-case strings, spans are whole nanoseconds in fields named `*_ns`.
@@ -23,8 +23,8 @@ flashcrowd_base::settings! {
     pub struct Profile {
         /// The name under which the profile ships, or any name for a variation.
         pub name: String,
-        /// What the connections that it opens are over: a uTP configuration by name, or "inherit" for its host's TCP.
-        /// A client of the latter kind has no uTP, and does not answer it. A population may name another.
+        /// The transport of the connections that it opens: a uTP configuration by name, or "inherit" for its host's
+        /// TCP. A client of the latter kind has no uTP, and does not answer it. A population may name another.
         ///
         /// The lowering of a study reads it; a plan says it of each population.
         pub transport: String,
@@ -579,8 +579,8 @@ flashcrowd_base::settings! {
         /// Sharing "quota": its rules.
         #[table]
         pub quota: Quota,
-        /// What TCP leaves to uTP where a client has both: what congestion control does, or, with sharing "quota", all
-        /// but four times its share of the busy connections.
+        /// The share that TCP leaves to uTP where a client has both: what congestion control does, or, with sharing
+        /// "quota", all but four times its share of the busy connections.
         pub mixed_mode_algorithm: MixedModeAlgorithm,
     }
 
@@ -608,9 +608,9 @@ flashcrowd_base::settings! {
         /// Whether quota is requested when the first bytes enter the send buffer, such as the header of a block, and
         /// only for those bytes.
         ///
-        /// What follows waits for the next request, as a connection has one at a time. libtorrent yes
+        /// The next message waits for the next request, as a connection has one at a time. libtorrent yes
         /// (`peer_connection::send_buffer`, `setup_send`; a message that fits behind another one in its buffer of 128
-        /// bytes asks for nothing). Otherwise for all that one event brings.
+        /// bytes requests nothing). Otherwise quota is requested for all that one event brings.
         pub asks_at_once: bool,
         /// Blocks are put into the send buffer while less than this waits there, or ...
         ///
@@ -688,7 +688,7 @@ pub enum Interest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RequestPipeline {
-    /// What arrives in 4 s at the metered rate, and 2 more.
+    /// The blocks of 4 s at the metered rate, and 2 more.
     ///
     /// 2 + floor(4 s × rate / 16384), above 50 max(50, floor(0.075 × that)), never less than
     /// `initial` (A.7; 2 in 4.0.2, 10 in 5.x).
@@ -701,7 +701,7 @@ pub enum RequestPipeline {
     ///
     /// Cuts the coupling to the rate meter.
     Fixed(#[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "key" = "requests")))] u32),
-    /// What arrives in `queue_time` at the metered rate.
+    /// The blocks of `queue_time` at the metered rate.
     ///
     /// libtorrent: at least `min`, at most `max`; one while snubbed; one more for every block while
     /// the rate still rises (E).
@@ -785,8 +785,8 @@ pub enum BegunOrder {
     Rarest,
     /// The one of which most blocks have been asked for, the last of equals.
     MostRequested,
-    /// The one with the highest number. What the module for ns-2 does: it means to take the most
-    /// requested one, but forgets the best so far at every step of its search.
+    /// The one with the highest number. The module for ns-2 does so: it means to take the most
+    /// requested one, but forgets the best one at every step of its search.
     HighestNumber,
 }
 
@@ -897,13 +897,13 @@ pub enum SeedChoker {
     Ns2,
 }
 
-/// What connections over TCP leave to those over uTP ([`mixed_mode`](crate::mixed_mode)). libtorrent
-/// `mixed_mode_algorithm`.
+/// The share that connections over TCP leave to those over uTP ([`mixed_mode`](crate::mixed_mode)).
+/// libtorrent `mixed_mode_algorithm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MixedModeAlgorithm {
-    /// What congestion control leaves.
+    /// The share that congestion control leaves.
     PreferTcp,
     /// Once a second TCP is limited to four times its share of the busy connections, of the rate in each direction;
     /// only with [`Sharing::Quota`]. libtorrent's default (`session_impl::on_tick`).

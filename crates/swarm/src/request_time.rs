@@ -19,7 +19,7 @@ pub struct RequestTime {
 }
 
 impl RequestTime {
-    /// A block came so long after the one before.
+    /// A block came `interval` after the one before.
     pub fn add(&mut self, interval: Span) {
         let sample = (interval.nanos() / 1_000_000) as i64 * FIXED_POINT;
         let deviation = if self.samples > 0 { (self.mean - sample).abs() } else { 0 };

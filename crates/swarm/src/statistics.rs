@@ -47,7 +47,7 @@ impl Channel {
     }
 }
 
-/// What one connection transferred.
+/// The bytes of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// The number of the second that `counter`s count.

@@ -87,7 +87,7 @@ impl Torrent {
     pub fn block_len(&self, piece: u32, block: u32) -> u32 {
         (self.piece_bytes(piece) - block * self.block_bytes).min(self.block_bytes)
     }
-    /// Whether these bytes lie within the file.
+    /// Whether these bytes are within the file.
     pub fn contains(&self, piece: u32, begin: u32, length: u32) -> bool {
         piece < self.pieces
             && length > 0

@@ -47,7 +47,7 @@ impl TrackerRules {
     };
 }
 
-/// What a tracker answers.
+/// The answer of a tracker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// How long to wait before the next regular announce.

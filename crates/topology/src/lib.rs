@@ -2,7 +2,7 @@
 //! get from one host to another, for every engine that has a plan and a clock.
 //!
 //! [`Topology::advance`] takes a packet through the next queue that it can wait in and says when it
-//! is due there after: a packet costs its engine one event for each drop-tail queue, and a link
+//! is due there after: a packet takes its engine one event for each drop-tail queue, and a link
 //! without a rate none. Where a link's discipline decides when a packet leaves, the packet stays
 //! here until [`Topology::dequeue`] hands it out. A packet is whatever the engine carries; see
 //! [`Carried`].

@@ -3,8 +3,8 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_link::{Counters, Sent};
 use flashcrowd_plan::Window;
 
-/// What links did inside of the window of their table: the counters at its two instants, so that no
-/// packet costs more than without one.
+/// The use of links inside of the window of their table: the counters at its two instants, so that
+/// no packet takes longer than without one.
 #[derive(Clone, Debug)]
 pub struct LinkWindow {
     window: Option<Window>,
@@ -17,11 +17,11 @@ pub struct LinkWindow {
 struct Reading {
     counters: Counters,
     sent: Sent,
-    /// What it could have carried.
+    /// The bits that it could have carried.
     offered_bits: f64,
 }
 
-/// What a link did in some time.
+/// The use of a link in some time.
 #[derive(Clone, Debug)]
 pub struct LinkUse {
     /// The time.
@@ -69,7 +69,7 @@ impl LinkWindow {
         *(if begins { &mut self.begin } else { &mut self.end }) = Some(readings);
     }
 
-    /// What the link of this number did in the window, or in the whole run.
+    /// The use of the link of this number in the window, or in the whole run.
     pub fn used<K>(&self, index: usize, link: &SharedLink<K>, now: Time) -> LinkUse {
         let Some(window) = &self.window else {
             return used(now - Time::START, &Reading::default(), &read(link, now));
@@ -88,7 +88,7 @@ impl LinkWindow {
     }
 }
 
-/// What a link did between two readings.
+/// The use of a link between two readings.
 fn used(over: Span, begin: &Reading, end: &Reading) -> LinkUse {
     let offered_bits = end.offered_bits - begin.offered_bits;
     // After a change in transmission, bits are whole again.

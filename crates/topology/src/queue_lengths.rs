@@ -100,7 +100,7 @@ impl QueueLengths {
         }
     }
 
-    /// What was found, shortest queues of each kind first.
+    /// The lengths, shortest queues of each kind first.
     pub fn rows(&self) -> impl Iterator<Item = QueueLength<'_>> {
         self.kinds.iter().flat_map(|kind| {
             let found = kind.found.iter().enumerate().filter(|(_, (count, _))| *count > 0);

@@ -27,7 +27,7 @@ pub(crate) struct Route {
 /// The piece of path that belongs to an ordered pair of hosts.
 #[derive(Debug)]
 pub(crate) struct PairPath {
-    /// What the pair drew, in place of the core's conditions.
+    /// The draws of the pair, in place of the core's conditions.
     pub(crate) drawn: Option<Drawn>,
     pub(crate) direction: Direction,
 }
@@ -38,7 +38,7 @@ impl Route {
     }
 }
 
-/// What a pair of hosts drew from the distributions of its core.
+/// The draws of a pair of hosts from the distributions of its core.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     one_way: Option<Span>,

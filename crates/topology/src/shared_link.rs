@@ -5,7 +5,7 @@ use flashcrowd_plan as plan;
 
 /// One direction of a link that several flows share: an access line, a bottleneck.
 ///
-/// What a packet on a plain link needs is in its first three lines of the cache.
+/// The fields that a packet on a plain link needs are in its first three lines of the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct SharedLink<K> {
@@ -19,7 +19,7 @@ pub struct SharedLink<K> {
     pub(crate) plain: Option<Plain>,
     pub(crate) direction: Direction,
     pub(crate) conditions: Conditions,
-    /// What waits in it, where its discipline decides.
+    /// Packets that wait in it, where its discipline decides.
     pub(crate) held: Held<K>,
     name: String,
     /// The delay that was drawn for this run.
@@ -105,7 +105,7 @@ impl<K> SharedLink<K> {
         moved
     }
 
-    /// What the plan calls it.
+    /// Its name in the plan.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -134,7 +134,7 @@ impl<K> SharedLink<K> {
     pub fn queued_packets(&mut self, now: Time) -> u32 {
         self.direction.queued_packets(now)
     }
-    /// What has left it by now.
+    /// The packets and bytes that have left it by now.
     pub fn sent(&self, now: Time) -> Sent {
         self.direction.sent(&self.conditions, now)
     }
@@ -142,7 +142,7 @@ impl<K> SharedLink<K> {
     pub fn restart_max_packets(&mut self, now: Time) {
         self.direction.restart_max_packets(now);
     }
-    /// What it has counted so far; see [`sent`](SharedLink::sent) for what has left it.
+    /// Its counters; see [`sent`](SharedLink::sent) for what has left it.
     pub fn counters(&self) -> Counters {
         self.direction.counters()
     }

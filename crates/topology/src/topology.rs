@@ -272,7 +272,8 @@ impl<K> Topology<K> {
         self.go(now, arrives, Some(link), packet, keep, gone)
     }
 
-    // What is not inlined gets a copy of the packet, so that the packet itself stays in registers.
+    // A callee that is not inlined gets a copy of the packet, so that the packet itself stays in
+    // registers.
     #[inline(always)]
     fn go<P: Carried>(
         &mut self,

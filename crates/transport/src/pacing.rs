@@ -124,7 +124,7 @@ impl Paced {
     }
 }
 
-/// What one packet may carry at a rate (Linux: `sk_pacing_shift`).
+/// The bytes that one packet may carry at a rate (Linux: `sk_pacing_shift`).
 pub(crate) fn quantum_bytes(rate: Rate) -> u64 {
     (rate.bytes_per_second() * QUANTUM.seconds()) as u64
 }

@@ -35,7 +35,7 @@ impl RateSample {
     }
 }
 
-/// What a controller is passed of data that is sent.
+/// The input of a controller for data that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentData {
     /// When it is sent.
@@ -48,7 +48,7 @@ pub struct SentData {
     pub app_limited: bool,
 }
 
-/// What a controller is passed of a packet that counts as lost.
+/// The input of a controller for a packet that counts as lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostData {
     /// When that was found.

@@ -37,7 +37,7 @@ parameters! {
     }
 }
 
-/// What happens to U without congestion.
+/// The increase of U without congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Increase {
     /// U + 1: equation 2.

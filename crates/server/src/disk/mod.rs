@@ -37,7 +37,8 @@ use std::io;
 use std::sync::Arc;
 use threads::Threads;
 
-/// What reads: one of two ways, which ends when this is dropped and all that was asked for is read.
+/// The readers: one of two ways, which ends when this is dropped and all that was asked for is
+/// read.
 #[derive(Debug)]
 pub(crate) struct Disk {
     way: Backend,

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// What `ring` has, for processors that the crate of io_uring does not know: there is none.
+/// The face of `ring`, for processors that the crate of io_uring does not know: there is none.
 pub(super) struct Ring(Infallible);
 
 impl Ring {

@@ -31,7 +31,7 @@ impl Paced {
         Turn { paced: Arc::clone(self), due }
     }
 
-    /// How it has kept its pace so far.
+    /// How it has kept its pace.
     pub fn report(&self) -> PaceReport {
         self.lock().report()
     }

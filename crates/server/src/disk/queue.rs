@@ -22,7 +22,7 @@ struct State {
     is_awaited: bool,
 }
 
-/// What a thread finds.
+/// The next work of a thread.
 #[derive(Debug)]
 pub(super) enum Next {
     Job(Job, Option<Turn>),

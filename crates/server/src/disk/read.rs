@@ -18,7 +18,7 @@ pub(super) struct Read {
     outcome: Option<ReadOutcome>,
 }
 
-/// What the system is asked for in a step of a read.
+/// The request to the system in a step of a read.
 pub(super) struct Step<'a> {
     pub(super) file: BorrowedFd<'a>,
     pub(super) memory: &'a mut [u8],
@@ -36,7 +36,7 @@ impl Read {
         Read { job, turn, scratch, progress, outcome }
     }
 
-    /// What the system is to be asked for; nothing when the result of the read is known.
+    /// The next request to the system; nothing when the result of the read is known.
     pub(super) fn step(&mut self) -> Option<Step<'_>> {
         if !self.is_open() {
             return None;

@@ -170,7 +170,7 @@ mod tests {
     use crate::Symlinks;
     use proptest::prelude::*;
 
-    /// What a page has: its entries, and the query of the next one.
+    /// The content of a page: its entries, and the query of the next one.
     fn read(page: &str) -> (Vec<String>, Option<String>) {
         let (mut entries, mut next) = (Vec::new(), None);
         for line in page.lines() {

@@ -41,7 +41,7 @@ pub(crate) struct SortOrder {
 }
 
 impl SortOrder {
-    /// What a click on the head of a column asks for: its order, or the other way if it has that already.
+    /// The order of a click on the head of a column: its own, or the other way if it has that already.
     pub(crate) fn clicked(self, by: By) -> SortOrder {
         let is_descending =
             if self.by == by { !self.is_descending } else { by.is_descending_at_first() };
@@ -116,7 +116,8 @@ impl SortKey {
     }
 }
 
-/// What a query asks to see: an order, and the entry behind which the page begins. What it does not understand it leaves out.
+/// The view that a query asks for: an order, and the entry behind which the page begins. Parts that it does not
+/// understand are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) order: SortOrder,

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// What a page looks like: in it, so that one request shows it.
+/// The style of a page: in it, so that one request shows it.
 const STYLE: &str = include_str!("style.css");
 /// An arrow that points down. Without an icon, each browser asks for one.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
@@ -17,7 +17,7 @@ const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'
 /// Directories above a page that its headline has links to.
 const CRUMBS: usize = 8;
 
-/// What a browser may do with a page: show its own style and its icon, and nothing else, whatever a name says.
+/// The content security policy of a page: its own style and its icon, and nothing else, whatever a name says.
 pub(crate) static POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = base64(&Sha256::digest(STYLE.as_bytes()));
     format!(
@@ -25,7 +25,7 @@ pub(crate) static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What there is to say of an entry beside its name.
+/// The facts of an entry besides its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) bytes: u64,

@@ -7,17 +7,17 @@ use flashcrowd_swarm as swarm;
 use flashcrowd_swarm::codec::{self, Handshake};
 use flashcrowd_swarm::{HANDSHAKE_BYTES, PIECE_HEADER_BYTES};
 
-/// What a connection carries.
+/// The content of a connection.
 pub(crate) struct ConnectionContent {
     /// The port of the end that listens.
     pub(crate) port: u16,
     /// Whether a client has one UDP port for all of its uTP connections, that on which it listens.
     pub(crate) shares_port: bool,
-    /// What each end writes, the one that opened the connection first.
+    /// The writing of each end, the one that opened the connection first.
     pub(crate) ends: [Content; 2],
 }
 
-/// What one end of a connection writes.
+/// The writing of one end of a connection.
 pub(crate) enum Content {
     /// These bytes, and [`lines`] behind them.
     Lines(Vec<u8>),

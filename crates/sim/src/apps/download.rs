@@ -22,10 +22,10 @@ struct Connection {
     socket: Option<u32>,
     /// How often it was opened: sockets that are still closing belong to an earlier time.
     opened: u32,
-    /// What each end still has to write.
+    /// The rest that each end has to write.
     request: u64,
     response: u64,
-    /// What the server still has to read.
+    /// The rest that the server has to read.
     awaited_request: u64,
 }
 
@@ -124,7 +124,7 @@ impl<'p> Downloads<'p> {
 /// More than any download has connections.
 const PARTS: u32 = 128;
 
-/// What a connection is called at its sockets.
+/// The name of a connection at its sockets.
 fn part(connection: u32, opened: u32) -> u32 {
     opened.wrapping_mul(PARTS).wrapping_add(connection)
 }

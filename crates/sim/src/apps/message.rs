@@ -35,7 +35,8 @@ impl RangeRequest {
 /// the server.
 pub(super) const LISTENER: u8 = 2;
 
-/// What a connection is opened to that asks the origin of this index among the plan's workloads for ranges.
+/// The owner of the server's end, where a connection asks the origin of this index among the plan's
+/// workloads for ranges.
 pub(crate) fn content_server(workload: u32) -> Owner {
     Owner { app: ORIGIN, role: LISTENER, index: workload, part: 0 }
 }

@@ -72,7 +72,7 @@ pub(crate) trait App {
     fn progress(&self, _world: &World) -> f64 {
         1.0
     }
-    /// What the timeline stopped before it was complete.
+    /// Workloads that the timeline stopped before they were complete.
     fn stopped(&self) -> Option<String> {
         None
     }
@@ -110,7 +110,7 @@ pub(crate) trait App {
     fn says(&self, _datagram: &Datagram) -> Option<Saying> {
         None
     }
-    /// What it recorded.
+    /// Its tables.
     fn tables(&self, world: &World) -> Vec<Table>;
 
     /// Prefetches the memory that an event will need, in steps: one reads what those before it have asked for, so that

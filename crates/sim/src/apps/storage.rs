@@ -1,4 +1,4 @@
-//! What content servers and seeds of swarms read files from: the machine of `flashcrowd_origin` with a disk in virtual
+//! The storage of content servers and of seeds of swarms: the machine of `flashcrowd_origin` with a disk in virtual
 //! time.
 
 use flashcrowd_base::{Slab, Span, Time};
@@ -34,7 +34,7 @@ impl Storage {
     ) -> (Time, u32) {
         (self.disk.submit(now, address, length), self.reads.insert(read))
     }
-    /// What this read was for is there.
+    /// The read is done.
     pub(super) fn completed(&mut self, now: Time, number: u32) {
         if let Some(read) = self.reads.remove(number) {
             self.machine.completed(now, read, true);

@@ -12,12 +12,12 @@ pub(crate) struct Transfers<'p> {
     flows: Vec<Ends>,
 }
 
-/// What the application at each end of a flow does.
+/// The applications at the ends of a flow.
 struct Ends {
     rate: Option<Rate>,
-    /// What the application still wants to send; `None` for no end.
+    /// The rest that the application wants to send; `None` for no end.
     unsent: Option<u64>,
-    /// What a limited application has produced and not written yet.
+    /// Bytes that a limited application has produced and not written yet.
     backlog: u64,
     ticking: bool,
     /// Its number in the capture, if its packets are captured.
@@ -48,7 +48,7 @@ impl Code {
 const SENDER: u8 = 0;
 const RECEIVER: u8 = 1;
 
-/// What a limited application writes at a time: one segment's worth.
+/// Bytes that a limited application writes at a time: one segment's worth.
 const CHUNK: u64 = 1448;
 
 impl<'p> Transfers<'p> {

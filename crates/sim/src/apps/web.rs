@@ -26,10 +26,10 @@ struct Fetch {
 struct Connection {
     /// The end of the user.
     socket: u32,
-    /// What each end still has to write.
+    /// The rest that each end has to write.
     request: u64,
     response: u64,
-    /// What each end still has to read.
+    /// The rest that each end has to read.
     awaited_request: u64,
     awaited_response: u64,
 }
@@ -121,8 +121,8 @@ impl Webs {
     }
 }
 
-/// What a connection of the present page is called at its sockets. Those of earlier pages may still be closing, and
-/// are called otherwise.
+/// The name of a connection of the present page at its sockets. Those of earlier pages may still be closing, and
+/// have other names.
 fn part(user: &workload::User, number: u32) -> u32 {
     (user.pages.len() as u32).wrapping_mul(user.spec.connections).wrapping_add(number)
 }

@@ -63,7 +63,7 @@ impl<M> Sockets<M> {
 }
 
 impl InFlight {
-    /// What the packet of an event will need.
+    /// The socket and link that the packet of an event will need.
     pub(crate) fn peek(&self, fifo: Option<u32>, slot: u32) -> Option<PrefetchHint> {
         match fifo {
             Some(fifo) => self.fifos[fifo as usize].packets.front(),

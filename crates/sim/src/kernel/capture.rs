@@ -14,7 +14,7 @@ pub(crate) struct Captured {
     /// Its workload, and its number there.
     pub(crate) owner: String,
     pub(crate) number: u32,
-    /// End of the sequence space sent so far (SYN, bytes, FIN), to detect retransmissions.
+    /// End of the sequence space sent (SYN, bytes, FIN), to detect retransmissions.
     reached: u64,
 }
 

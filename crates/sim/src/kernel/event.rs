@@ -76,7 +76,7 @@ impl Event {
         Event(Event::new(kind, index).0 | u64::from(app) << 48 | u64::from(code) << 40)
     }
 
-    /// What it is.
+    /// Its kind.
     #[inline]
     pub(crate) fn kind(self) -> EventKind {
         EventKind::ALL[usize::from((self.0 >> 56) as u8)]

@@ -7,10 +7,10 @@ use std::collections::BinaryHeap;
 /// scheduling thread, and two runs of one plan and one seed are one run. Events of one time and one number are the same
 /// event twice.
 ///
-/// A hierarchical timing wheel: fine slots of 262 µs for the next two seconds, coarse slots of
-/// 16.8 ms for the next minute, a heap beyond. A slot is sorted when its time comes, so events
-/// leave in exact order while scheduling costs a list insertion, however many are pending.
-/// Measured against heaps in `benches/README.md`.
+/// A hierarchical timing wheel: fine slots of 262 µs for the next two seconds, coarse slots of 16.8
+/// ms for the next minute, a heap beyond. A slot is sorted when its time comes, so events leave in
+/// exact order while scheduling takes a list insertion, however many are pending. Measured against
+/// heaps in `benches/README.md`.
 #[derive(Debug)]
 pub struct EventQueue<T> {
     /// Events of the slot in progress, the next one last.
@@ -118,7 +118,7 @@ impl<const WORDS: usize> Level<WORDS> {
         self.occupied[place / 64] &= !(1 << (place % 64));
         std::mem::replace(&mut self.heads[place], NOWHERE)
     }
-    /// The first occupied slot at or after `from`, which must lie within one turn of all others.
+    /// The first occupied slot at or after `from`, which must be within one turn of all others.
     fn next_occupied(&self, from: u64) -> Option<u64> {
         let start = Self::place(from);
         let first = self.occupied[start / 64] >> (start % 64);
@@ -436,7 +436,8 @@ mod tests {
         assert_eq!(order, [0, 1, 2]);
     }
 
-    /// What is asked for ahead is walked while events come and go, and places are used again.
+    /// Events that are requested ahead are walked while events come and go, and places are used
+    /// again.
     #[test]
     fn looking_ahead_over_many_events_changes_nothing() {
         let mut stream = flashcrowd_base::RandomStream::new(1, "test", 0);

@@ -4,8 +4,8 @@ use super::transport::Transport;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Measures;
 
-/// What is measured per packet or per send: histograms and round-trip times of each class of sockets,
-/// as the paper of Rao et al. (2010) plots them, a trace, logs. Nothing is kept that was not asked for.
+/// Measurements per packet or per send: histograms and round-trip times of each class of sockets, as
+/// the paper of Rao et al. (2010) plots them, a trace, logs. Nothing is kept that was not asked for.
 pub(crate) struct Monitor {
     payloads: bool,
     gaps: bool,

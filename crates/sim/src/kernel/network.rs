@@ -9,7 +9,7 @@ use flashcrowd_topology::{Advance, Carried, Dequeued, SharedLink, Topology};
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
 
-/// What the network did in total.
+/// The totals of the network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) sent: u64,

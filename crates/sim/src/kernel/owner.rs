@@ -3,7 +3,7 @@
 pub(crate) struct Owner {
     /// The application.
     pub(crate) app: u8,
-    /// What the end is for, in the application's own counting.
+    /// The purpose of the end, in the application's own counting.
     pub(crate) role: u8,
     /// Index of the peer, flow or other member of the application that the end belongs to.
     pub(crate) index: u32,

@@ -4,7 +4,7 @@ use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
 use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 
-/// What a packet carries, and for which socket.
+/// The content of a packet, and its socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'p> {
     /// A TCP segment (RFC 9293) for a socket, or several as one super-segment.
@@ -24,7 +24,7 @@ pub(crate) struct SegmentInFlight<'p>(&'p Packet);
 pub(crate) struct Datagram {
     /// The application.
     pub(crate) app: u8,
-    /// What kind of datagram it is, in the application's own counting.
+    /// The kind of datagram, in the application's own counting.
     pub(crate) code: u8,
     /// Which of the application's workloads it belongs to.
     pub(crate) index: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Datagram {
 /// The SACK ranges of a packet, as far as it has any.
 pub(crate) type Sacks = [(u32, u32); MAX_SACK_RANGES];
 
-/// A packet in flight, in one line of the cache, as a packet in a long queue costs one miss when it
+/// A packet in flight, in one line of the cache, as a packet in a long queue takes one miss when it
 /// enters and one when it leaves. Few packets have SACK ranges, so these are stored beside it.
 ///
 /// The fields of a segment serve all kinds, as a Rust enum would take a second line: see [`Packet::content`].
@@ -191,7 +191,7 @@ impl Packet {
         Packet { due, marks: self.marks | 1, ..self }
     }
 
-    /// What it carries.
+    /// Its content.
     #[inline(always)]
     pub(crate) fn content(&self) -> Content<'_> {
         match self.kind {

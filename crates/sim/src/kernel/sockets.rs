@@ -15,7 +15,7 @@ use flashcrowd_transport::tcp::{Connection, Flags, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
 
-/// What an owner waits for before it writes again, besides room in the send buffer.
+/// The condition for which an owner waits before it writes again, besides room in the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
     /// Nothing but room in the send buffer.
@@ -31,8 +31,8 @@ pub(crate) enum WaitFor {
 /// No bytes move: a stream is its length, and a message is known by the offset at which it ends.
 ///
 /// The first 64 bytes are for every packet; then comes the transport, inline and from a line of the cache
-/// on; then what counting, captures and limited reads need. With tens of thousands of sockets every line
-/// that is touched costs more than the work done on it.
+/// on; then the fields of counting, captures and limited reads. With tens of thousands of sockets every
+/// line that is touched takes longer than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
     /// Of no size: a caller prefetches lines by their number, without reading the structure.
@@ -61,7 +61,7 @@ pub(crate) struct Socket {
     free: bool,
     /// Whether the owner reads no more than `may_read` bytes.
     pub(super) reads_limited: bool,
-    /// What the owner waits for.
+    /// The condition for which the owner waits.
     pub(crate) wait_for: WaitFor,
     /// Absent while listening, and in a free pair.
     pub(crate) transport: Option<Transport>,
@@ -127,7 +127,7 @@ impl Route {
     }
 }
 
-/// What a new socket is made of.
+/// The parameters of a new socket.
 pub(crate) struct SocketSpec {
     pub(crate) owner: Owner,
     pub(crate) stack: Stack,
@@ -251,7 +251,7 @@ pub(crate) struct Sockets<M> {
     /// uTP packets in flight. The network carries segments, which all that it does is made for: a segment
     /// without content carries the slot of its uTP packet in place of a sequence number.
     pub(crate) utp_packets: Slab<utp::Packet>,
-    /// What is captured at the interfaces of hosts, if anything is.
+    /// Captures at the interfaces of hosts, if there are any.
     pub(crate) tap: Option<Box<Tap<M>>>,
     /// The ids and first numbers of uTP connections.
     numbers: RandomStream,
@@ -260,7 +260,7 @@ pub(crate) struct Sockets<M> {
     drawing: u64,
 }
 
-/// What opens a connection, as it arrives.
+/// The packet that opens a connection, as it arrives.
 pub(crate) enum Syn<'a> {
     Tcp(&'a Segment),
     Utp(&'a utp::Packet),
@@ -570,7 +570,7 @@ impl<M> Sockets<M> {
         space
     }
 
-    /// What the owner writes next is the beginning of this message; for captures.
+    /// The next write of the owner is the beginning of this message; for captures.
     pub(crate) fn begins(&mut self, socket: u32, message: impl FnOnce() -> Option<M>) {
         if let Some(tap) = &mut self.tap
             && let Some(message) = message()

@@ -34,13 +34,13 @@ pub(crate) struct Connection<M> {
     pub(crate) is_utp: bool,
     /// How far each end shifts its window, if both offer to (RFC 7323, 2.2).
     pub(crate) window_shifts: [u8; 2],
-    /// What each end wrote.
+    /// The messages of each end.
     pub(crate) written: [Written<M>; 2],
     /// Whether each end has ever sent a SYN.
     opened: [bool; 2],
 }
 
-/// What was written to one direction of a stream.
+/// The messages in one direction of a stream.
 pub(crate) struct Written<M> {
     /// Messages, each with the offset at which it ends; it begins where the one before ends.
     pub(crate) messages: Vec<(u64, M)>,
@@ -63,7 +63,7 @@ pub(crate) struct TappedPacket {
     pub(crate) what: Carries,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 pub(crate) enum Carries {
     /// A segment of one frame, of this connection; `by` is the end that sent it, and `opened` whether
     /// that end had sent a SYN by then.
@@ -101,7 +101,7 @@ impl<M> Tap<M> {
     pub(crate) fn connections(&self) -> &[Connection<M>] {
         &self.connections
     }
-    /// What was seen, in the order of time.
+    /// The packets, in the order of time.
     pub(crate) fn seen(&self) -> &[TappedPacket] {
         &self.seen
     }
@@ -146,7 +146,7 @@ impl<M> Tap<M> {
         Some(&mut self.connections[number as usize].written[end_of(socket)])
     }
 
-    /// What is written to a socket next is the beginning of `message`, whose end is written later.
+    /// The next write to a socket is the beginning of `message`, whose end is written later.
     #[cold]
     pub(super) fn begins(&mut self, socket: u32, message: M) {
         if let Some(written) = self.written(socket) {

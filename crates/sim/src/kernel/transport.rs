@@ -2,7 +2,7 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::{tcp, utp};
 use std::sync::Arc;
 
-/// The transport of a socket, stored inline: a box would cost another cache miss for each packet, and
+/// The transport of a socket, stored inline: a box would add another cache miss for each packet, and
 /// cache misses are most of the time of runs of hundreds of peers.
 #[allow(clippy::large_enum_variant)] // That is the point.
 pub(crate) enum Transport {
@@ -76,7 +76,7 @@ impl Transport {
     pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
         each!(self, t => t.write(now, bytes))
     }
-    /// Bytes that [`write`](Transport::write) has taken so far.
+    /// Bytes that [`write`](Transport::write) has taken.
     pub(crate) fn written(&self) -> u64 {
         each!(self, t => t.written())
     }

@@ -38,10 +38,10 @@ pub(crate) struct World<M> {
     pub(crate) something_ended: bool,
 }
 
-/// What an application asks of one end of a connection.
+/// The parameters of one end of a connection, from an application.
 pub(crate) struct Application {
     pub(crate) host: u32,
-    /// What carries the connection; none for TCP with the host's own stack.
+    /// The transport of the connection; none for TCP with the host's own stack.
     pub(crate) transport: Option<TransportChoice>,
     pub(crate) owner: Owner,
     /// Its owner: index among the plan's workloads, and number of the flow, user or peer there.
@@ -57,7 +57,7 @@ pub(crate) struct Application {
     pub(crate) low_watermark: u64,
 }
 
-/// What a packet that reached its socket leads to.
+/// The effect of a packet that reached its socket.
 pub(crate) enum Delivered {
     /// Nothing that concerns an owner.
     Nothing,
@@ -67,7 +67,7 @@ pub(crate) enum Delivered {
     SocketEvent,
 }
 
-/// What has changed at a socket since its owner was called last.
+/// The changes at a socket since its owner was called last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketEvent {
     pub(crate) owner: Owner,
@@ -249,7 +249,7 @@ impl<M> World<M> {
         let Some(transport) = &end.transport else { return false };
         let unread = end.reads_limited && transport.readable() > 0;
         let over = transport.is_closed() || transport.peer_closed() && !unread;
-        // What the owner wrote is on its way; reading causes nothing but acknowledgements.
+        // The bytes of the owner are on their way; reading causes nothing but acknowledgements.
         if bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);
         }
@@ -361,7 +361,7 @@ impl<M> World<M> {
         }
     }
 
-    /// How often retransmission timers fired so far, by class.
+    /// Retransmission timeouts, by class.
     pub(crate) fn timeouts(&self) -> Vec<u64> {
         let mut timeouts = self.sockets.timeouts.clone();
         for socket in self.sockets.iter() {
@@ -372,7 +372,7 @@ impl<M> World<M> {
         timeouts
     }
 
-    /// Segments and uTP packets that were sent again so far.
+    /// Segments and uTP packets that were retransmitted.
     pub(crate) fn retransmitted(&self) -> u64 {
         let live = self.sockets.iter().filter_map(|socket| socket.transport.as_ref());
         self.sockets.retransmitted + live.map(|end| end.stats().segments_retransmitted).sum::<u64>()

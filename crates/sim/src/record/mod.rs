@@ -1,4 +1,4 @@
-//! What is recorded of a run: reads the world and the applications, and changes neither.
+//! The records of a run: reads the world and the applications, and changes neither.
 
 mod captures;
 mod connections;

@@ -6,7 +6,7 @@ use flashcrowd_plan::{Plan, Windowed};
 use flashcrowd_topology::{LinkWindow, QueueLengths};
 use flashcrowd_workload::Sampler;
 
-/// What looks at a run at intervals.
+/// Recorders that look at a run at intervals.
 pub(crate) struct Recorders {
     pub(super) sampler: Sampler,
     /// How often queues are looked at, if they are.

@@ -12,7 +12,7 @@ use flashcrowd_plan::{
 };
 use flashcrowd_transport::utp;
 
-/// What was left of a run's sockets, and its tables.
+/// The sockets that were left of a run, and its tables.
 fn left_of(plan: &Plan) -> (Census, Vec<crate::Table>) {
     plan.check().expect("the plan makes sense");
     let mut run = Run::new(plan, 1);

@@ -11,7 +11,7 @@ pub fn forced(slots: u32, round: u32, made: u32) -> u32 {
     ((per_three_rounds + round % 3) / 3).saturating_sub(made)
 }
 
-/// What a walk did besides its decisions.
+/// The result of a walk besides its decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
     /// Places that are free for any peer.

@@ -10,7 +10,7 @@ use crate::profile::{Choker as Rules, LeechChoker, SeedChoker, Slots};
 use crate::{ConnId, UnchokeEnd};
 use flashcrowd_base::{RandomStream, Rate, Time};
 
-/// What a rule may know about a neighbour.
+/// The facts about a neighbour that a rule may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// It wants something of ours.
@@ -78,7 +78,7 @@ impl Candidate {
     };
 }
 
-/// What becomes of a neighbour.
+/// The decision about a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Unchoke, or stay so, on its merit.

@@ -7,7 +7,7 @@ use crate::profile::{Choker as Rules, SeedChoker};
 use flashcrowd_base::Time;
 use std::cmp::{Ordering, Reverse};
 
-/// What the rule needs besides the neighbours.
+/// The input of the rule besides the neighbours.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// Now.

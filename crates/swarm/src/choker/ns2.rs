@@ -6,7 +6,7 @@ use crate::UnchokeEnd;
 use crate::profile::Choker as Rules;
 use flashcrowd_base::RandomStream;
 
-/// What the rule needs besides the neighbours.
+/// The input of the rule besides the neighbours.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// Uploads at a time.
@@ -17,7 +17,7 @@ pub struct Round {
     pub rotate: bool,
 }
 
-/// What became of the optimistic place.
+/// The outcome of the optimistic place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimisticSlot {
     /// There are no more neighbours than places: all are served, and the round does not count.

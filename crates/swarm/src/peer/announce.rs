@@ -54,7 +54,7 @@ impl Announcer {
         };
         self.retry = Some(wait.min(rules.max_retry_ns));
     }
-    /// What to announce now, if anything; the caller announces it.
+    /// The announce that is due now, if any; the caller makes it.
     pub(super) fn due(
         &mut self,
         now: Time,

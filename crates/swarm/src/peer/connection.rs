@@ -52,7 +52,7 @@ pub(super) struct Conn {
     /// A block was handed over and the next has to wait until the transport says it is done.
     pub(super) awaiting_transport: bool,
     pub(super) choked: bool,
-    /// What the remote knows; differs from `choked` only while a PIECE is half-written.
+    /// The state that the remote knows; differs from `choked` only while a PIECE is half-written.
     pub(super) choke_sent: bool,
     pub(super) interested_in_us: bool,
     pub(super) preferred: bool,
@@ -75,16 +75,16 @@ pub(super) struct Conn {
     pub(super) down_since_round: u64,
     /// When both handshakes were there: the state of a mainline connection begins here.
     opened: Time,
-    /// What only clients of today need.
+    /// Fields of today's clients only.
     pub(super) extras: Option<Box<Extras>>,
 }
 
-/// What one neighbour's connection needs once blocks may go over it.
+/// The state of one neighbour's connection once blocks may go over it.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// What it requested from us.
+    /// Its requests to us.
     pub(super) queue: VecDeque<BlockRequest>,
-    /// What we requested from it.
+    /// Our requests to it.
     pub(super) active: Vec<Block>,
     sending: BlockRequest,
     /// UNCHOKEs that went out on this connection, and that came in.
@@ -100,8 +100,8 @@ pub(super) struct Work {
     pub(super) end: UnchokeEnd,
 }
 
-/// What rounds and unchokes have brought, and how the queue of requests grew: clients since mainline go
-/// by it.
+/// The bytes of rounds and unchokes, and how the queue of requests grew: clients since mainline go by
+/// it.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) up_since_unchoke: u64,
@@ -152,7 +152,7 @@ impl Work {
     }
 }
 
-/// What an unchoke brought so far.
+/// The bytes of an unchoke.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub(super) started: Time,
@@ -184,7 +184,7 @@ impl Record {
     }
 }
 
-/// What one turn of the limiter did.
+/// The result of one turn of the limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     /// Bytes, control messages that came along included.
@@ -247,11 +247,11 @@ impl Conn {
         let opened = self.opened;
         self.work.get_or_insert_with(|| Box::new(Work::new(opened, profile)))
     }
-    /// What we requested from it.
+    /// Our requests to it.
     pub(super) fn active(&self) -> &[Block] {
         self.work.as_ref().map_or(&[], |work| &work.active)
     }
-    /// What only clients of today need, if it has any.
+    /// Fields of today's clients, if it has any.
     #[inline]
     pub(super) fn extras(&self) -> Option<&Extras> {
         if self.has_extras { self.kept_extras() } else { None }
@@ -274,8 +274,7 @@ impl Conn {
     pub(super) fn queued(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.queue.len())
     }
-    /// What it requested from us has come, gone out or been taken back: notes whether anything of it
-    /// waits.
+    /// Its requests have come, gone out or been taken back: notes whether any of them waits.
     pub(super) fn note_idle(&mut self, now: Time) {
         let idle = !self.has_block();
         if let Some(work) = &mut self.work {
@@ -349,14 +348,14 @@ impl Conn {
     pub(super) fn has_block(&self) -> bool {
         self.left > 0 || self.queued() > 0 || self.send_buffer().is_some_and(|it| it.has_block())
     }
-    /// What waits for quota, if the limit is shared by quotas.
+    /// The buffer that waits for quota, if the limit is shared by quotas.
     pub(super) fn send_buffer(&self) -> Option<&SendBuffer> {
         self.extras()?.send.as_ref()
     }
     pub(super) fn send_buffer_mut(&mut self) -> Option<&mut SendBuffer> {
         self.extras_mut()?.send.as_mut()
     }
-    /// What was exchanged with it, if it understands peer exchange.
+    /// The exchange with it, if it understands peer exchange.
     pub(super) fn exchanged(&self) -> Option<&Exchanged> {
         self.extras()?.exchanged.as_deref()
     }
@@ -569,7 +568,7 @@ impl Slot {
 /// How far ahead of the neighbour that is looked at one is asked for, where all are.
 pub(super) const TOGETHER: usize = 16;
 
-/// A HAVE, a request and a turn of the limiter need so much of a connection.
+/// The cache lines of a connection that a HAVE, a request and a turn of the limiter need.
 const LINES_TO_SPEAK: usize = 2;
 
 impl Conns {

@@ -1,5 +1,5 @@
-//! What a driver needs whose messages have bytes: pieces that are here from the start, pieces that fail their check,
-//! and which message the bytes belong to that are written.
+//! The interface of a driver whose messages have bytes: pieces that are here from the start, pieces that fail their
+//! check, and which message the written bytes belong to.
 
 use super::Peer;
 use crate::{Action, Bitfield, ConnId, Message};

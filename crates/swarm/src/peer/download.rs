@@ -145,7 +145,7 @@ impl Peer {
         self.bytes_wasted += u64::from(length);
         let c = self.conns.get_mut(id)?;
         let block = self.block_map.block_at(piece, begin, length)?;
-        // What is not owed is thrown away.
+        // A block that is not owed is thrown away.
         let work = c.work.as_mut()?;
         let position = work.active.iter().position(|other| *other == block)?;
         work.active.remove(position);

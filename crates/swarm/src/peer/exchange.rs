@@ -10,7 +10,7 @@ use flashcrowd_base::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What is common to all neighbours (`ut_pex_plugin`).
+/// The part that is common to all neighbours (`ut_pex_plugin`).
 #[derive(Debug)]
 pub(super) struct Exchange {
     /// When to look whether a message is due.
@@ -19,7 +19,7 @@ pub(super) struct Exchange {
     made_at: Option<Time>,
     /// Peers that were in it or before it (`m_old_peers`).
     reported: BTreeSet<PeerId>,
-    /// What has changed in the period before; `None` if nothing has.
+    /// The changes of the period before; `None` if there are none.
     difference: Option<Arc<PeerExchange>>,
 }
 
@@ -113,7 +113,7 @@ impl Peer {
             exchange.look_at = next;
         }
     }
-    /// What has changed in the last period, if it is over (`ut_pex_plugin::tick`).
+    /// The changes of the last period, if it is over (`ut_pex_plugin::tick`).
     fn make_difference(&mut self, now: Time) {
         let rules = &self.profile.peer_exchange;
         let Some(exchange) = &mut self.exchange else { return };

@@ -1,4 +1,4 @@
-//! What a connection of today's client needs besides: libtorrent's `peer_connection`.
+//! Further state of a connection of today's clients: libtorrent's `peer_connection`.
 
 use super::send_buffer::SendBuffer;
 use crate::PeerId;
@@ -24,7 +24,7 @@ pub(super) struct Extras {
     pub(super) fast: bool,
     /// Both ends offer the extension protocol.
     pub(super) protocol: bool,
-    /// What was exchanged with a neighbour that understands peer exchange.
+    /// The exchange with a neighbour that understands peer exchange.
     pub(super) exchanged: Option<Box<Exchanged>>,
     /// Bytes of blocks that it has brought.
     pub(super) downloaded: u64,
@@ -58,7 +58,7 @@ pub(super) struct Extras {
     pub(super) queue_size: u32,
 }
 
-/// What one connection may read, while TCP has a limit (`m_quota[download_channel]`).
+/// The read quota of one connection, while TCP has a limit (`m_quota[download_channel]`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadQuota {
     pub(super) bytes: u32,
@@ -66,7 +66,7 @@ pub(super) struct ReadQuota {
     pub(super) waits: bool,
 }
 
-/// What peer exchange keeps of one neighbour (`ut_pex_peer_plugin`).
+/// Peer exchange's state of one neighbour (`ut_pex_peer_plugin`).
 #[derive(Debug, Default)]
 pub(super) struct Exchanged {
     /// When it was sent a message; first a list of all neighbours, and then what has changed.
@@ -75,7 +75,7 @@ pub(super) struct Exchanged {
     pub(super) named: BTreeSet<PeerId>,
 }
 
-/// What was suggested on one connection.
+/// The suggestions on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Suggestions {
     /// To the neighbour since it was unchoked, the latest last (`m_suggest_pieces`).

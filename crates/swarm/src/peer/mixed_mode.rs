@@ -11,7 +11,7 @@ use crate::profile::{MixedModeAlgorithm, Profile, Sharing};
 use crate::{Action, ConnId};
 use flashcrowd_base::Time;
 
-/// What a client needs that shares between the two.
+/// The state of a client that shares between the two.
 #[derive(Debug)]
 pub(super) struct MixedMode {
     rates: Rates,
@@ -21,7 +21,8 @@ pub(super) struct MixedMode {
     pub(super) tick_at: Time,
 }
 
-/// Quota is asked for so much more than what is outstanding (`peer_connection::wanted_transfer`).
+/// Bytes of quota that are requested beyond what is outstanding
+/// (`peer_connection::wanted_transfer`).
 const SLACK: u32 = 30;
 
 impl MixedMode {

@@ -63,7 +63,7 @@ pub use web_seeds::FromWebSeed;
 use web_seeds::WebSeeds;
 use write_buffer::Channel;
 
-/// What a peer has when it comes.
+/// The pieces that a peer has when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -105,7 +105,7 @@ pub struct Peer {
     super_seed: Option<Box<SuperSeed>>,
     /// If the swarm has web seeds and the client knows them.
     web_seeds: Option<Box<WebSeeds>>,
-    /// What it may suggest.
+    /// Pieces that it may suggest.
     recent_reads: RecentReads,
 
     block_map: BlockMap,
@@ -634,7 +634,7 @@ impl Peer {
         }
     }
 
-    /// What the client does.
+    /// The profile of the client.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }

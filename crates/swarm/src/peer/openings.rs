@@ -6,7 +6,7 @@ use flashcrowd_base::{Span, Time};
 
 const TICK: Span = Span::from_secs(1);
 
-/// What may be opened.
+/// The connections that may be opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Openings {
     /// The number that may open without waiting for a tick (`m_connect_boost_counter`).

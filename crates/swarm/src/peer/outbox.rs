@@ -1,4 +1,4 @@
-//! What a peer will tell its driver.
+//! Orders of a peer that its driver has not polled.
 
 use super::scratch;
 use crate::{Action, ConnId};
@@ -33,7 +33,7 @@ impl Outbox {
         }
         Some(action)
     }
-    /// What waits to be polled, the next first.
+    /// Actions that wait to be polled, the next first.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Action> {
         self.actions.iter()
     }

@@ -104,7 +104,7 @@ impl Peer {
                 }
             }
             if bandwidth.is_limited() {
-                // What quota was waited for is written in one go.
+                // Bytes that waited for quota are written in one go.
                 buffer.header_apart = false;
             }
             let mut sent = scratch::SENT.take();

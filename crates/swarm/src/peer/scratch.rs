@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 type List<T> = Cell<Vec<T>>;
 
 thread_local! {
-    /// What a peer will tell its driver.
+    /// Orders of a peer that its driver has not polled.
     pub(super) static ACTIONS: Cell<VecDeque<Action>> = const { Cell::new(VecDeque::new()) };
     /// Neighbours in a choke round, and what was decided about each.
     pub(super) static CANDIDATES: List<Candidate> = const { Cell::new(Vec::new()) };

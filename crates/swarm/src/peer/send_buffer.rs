@@ -20,7 +20,7 @@ struct Unsent {
     left: u32,
 }
 
-/// What waits to be written to one connection.
+/// Messages that wait to be written to one connection.
 #[derive(Debug, Default)]
 pub(super) struct SendBuffer {
     queue: VecDeque<Unsent>,
@@ -35,15 +35,15 @@ pub(super) struct SendBuffer {
     pub(super) waits: bool,
     /// Free bytes in the last of the pieces of memory that messages are copied into.
     room: u32,
-    /// What waited when something was put in here that asks for quota, since quota was asked for last: at
-    /// the first time, and at the first time that it was more than the quota.
+    /// Bytes that waited when a message that needs quota was put in here, since quota was requested last:
+    /// at the first time, and at the first time that it was more than the quota.
     first: u32,
     short: u32,
     /// The header of the block in front is written before the block is there.
     pub(super) header_apart: bool,
 }
 
-/// A message gets so much memory, and those behind it go there as well, as far as there is room
+/// A message gets this much memory, and those behind it go there as well, as far as there is room
 /// (`peer_connection::send_buffer`).
 const PIECE_OF_MEMORY: u32 = 128;
 
@@ -79,7 +79,7 @@ impl SendBuffer {
             // `write_piece`: whatever has nothing to wait for is written as soon as it is there, and the header is
             // there first.
             self.header_apart |= self.queue.is_empty();
-            // It lies in a buffer of the disk's, behind which nothing is copied.
+            // It is in a buffer of the disk's, behind which nothing is copied.
             self.room = 0;
             self.note(self.bytes);
         }
@@ -275,7 +275,7 @@ mod tests {
         buffer.quota = 9;
         assert_eq!(buffer.take(100, false).map(|part| part.bytes), Some(9));
         assert_eq!(buffer.lacks(0, 500, &rules), 5);
-        // What has room behind another message asks for nothing until all is there.
+        // A message that has room behind another requests nothing until all is there.
         buffer.push(Message::Have { piece: 2 });
         assert_eq!(buffer.lacks(0, 500, &rules), 14);
     }

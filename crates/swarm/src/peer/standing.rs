@@ -1,10 +1,10 @@
-//! What a peer waits for: what explains how long a download takes.
+//! The reasons for which a peer waits, which explain the time of a download.
 
 use super::Peer;
 use super::connection::Conn;
 use flashcrowd_base::Time;
 
-/// What a peer does at an instant, as [`Peer::standing`] tells it.
+/// The state of a peer at an instant: see [`Peer::standing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// How it gets on with its download.
@@ -116,7 +116,7 @@ impl Wants {
 }
 
 impl Peer {
-    /// What it does now. Cheap: it may be asked after every call.
+    /// Its state. Cheap: it may be asked after every call.
     pub fn standing(&self) -> Standing {
         let download = if self.is_complete() {
             Download::Complete

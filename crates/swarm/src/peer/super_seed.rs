@@ -10,7 +10,7 @@ use crate::{ConnId, Message, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::collections::BTreeMap;
 
-/// What a seed that hides knows.
+/// The knowledge of a seed that hides.
 #[derive(Debug)]
 pub(super) struct SuperSeed {
     /// How often each piece has been offered; nothing once a neighbour said that it has it.
@@ -22,7 +22,7 @@ pub(super) struct SuperSeed {
     neighbours: BTreeMap<ConnId, Grants>,
 }
 
-/// What one neighbour was given.
+/// The pieces that one neighbour was given.
 #[derive(Debug, Default)]
 struct Grants {
     offered: Vec<u32>,

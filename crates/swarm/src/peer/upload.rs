@@ -354,8 +354,8 @@ impl Peer {
             });
         }
     }
-    /// What is known about all neighbours, in walking order. Reading a meter moves it, so only
-    /// those are read that the mainline rules look at.
+    /// The facts about all neighbours, in walking order. Reading a meter moves it, so only those
+    /// are read that the mainline rules look at.
     fn collect(&mut self, now: Time, seeds: bool, candidates: &mut Vec<Candidate>) {
         let profile = &*self.profile;
         candidates.clear();

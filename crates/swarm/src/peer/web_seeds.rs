@@ -17,7 +17,7 @@ use flashcrowd_base::{Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What one web seed has brought one peer.
+/// The bytes of one web seed for one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FromWebSeed {
     /// Connections that stood.
@@ -45,7 +45,7 @@ pub(super) struct WebSeeds {
 #[derive(Debug)]
 struct WebSeed {
     stage: Stage,
-    /// What it was asked for, in the order in which it brings it, and how much of the first block is here.
+    /// Its requests, in the order in which it brings them, and how much of the first block is here.
     asked: VecDeque<Block>,
     received: u32,
     /// When it sent something last, or was asked for something while it owed nothing.
@@ -94,14 +94,14 @@ impl WebSeeds {
         let all = (0..count).map(one).collect();
         Some(Box::new(WebSeeds { all, look_at: Time::NEVER, over: false }))
     }
-    /// What they owe.
+    /// The blocks that they owe.
     pub(super) fn asked(&self) -> impl Iterator<Item = Block> + '_ {
         self.all.iter().flat_map(|seed| seed.asked.iter().copied())
     }
 }
 
 impl Peer {
-    /// What a web seed has brought so far; nothing if the peer never fetches from it.
+    /// The bytes of a web seed; none if the peer never fetches from it.
     pub fn from_web_seed(&self, seed: u32) -> Option<FromWebSeed> {
         Some(self.web_seeds.as_ref()?.all.get(seed as usize)?.brought)
     }
@@ -285,7 +285,7 @@ impl Peer {
             }
         }
     }
-    /// Blocks that lie side by side are asked for in one request.
+    /// Adjacent blocks are requested together.
     fn ask_for_blocks(&mut self, now: Time, seed: u32, blocks: &[Block]) {
         let torrent = self.block_map.torrent();
         let piece_bytes = u64::from(torrent.piece_bytes(0));

@@ -28,11 +28,11 @@ type Pending = VecDeque<(u32, Option<Message>)>;
 /// One socket buffer as a peer knows it.
 #[derive(Debug)]
 pub(super) struct WriteBuffer {
-    /// What the socket buffer takes, less what the driver has still to carry out. A value above 32 bits
-    /// is cut: no peer fills that much before the next report.
+    /// The room of the socket buffer, less what the driver has still to carry out. A value above 32
+    /// bits is cut: no peer fills that much before the next report.
     pub(super) space: u32,
     pub(super) unpolled: u32,
-    /// What the socket buffer did not take, once there was such a thing.
+    /// Bytes that the socket buffer did not take, once there were any.
     pub(super) pending: Option<Box<Pending>>,
 }
 

@@ -307,7 +307,7 @@ fn ns2() -> Profile {
     Profile {
         name: "ns2-2011".to_owned(),
         transport: HOSTS_TCP.to_owned(),
-        // What a segment waits for is the agent's affair.
+        // The agent decides what a segment waits for.
         nagle: true,
         control_behind_piece: true,
         // The module's default, too; its sample script switches it on at the one seed.

@@ -5,7 +5,7 @@ use flashcrowd_base::{Span, Time};
 
 /// Scale of the cubic, in segments per second cubed (RFC 9438, section 4.6).
 const C: f64 = 0.4;
-/// What a loss leaves of the window.
+/// The factor by which a loss cuts the window.
 const BETA: f64 = 0.7;
 /// Growth per window that is as fast as Reno's with the same reduction (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -31,7 +31,7 @@ pub struct Cubic {
     /// Top of the curve, and the seconds until it is reached.
     origin: f64,
     k: f64,
-    /// What Reno would have now.
+    /// The window that Reno would have now.
     w_est: f64,
     last_ack: Time,
 }

@@ -3,7 +3,7 @@ use super::window::{Window, answers_of_window};
 use super::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
-/// What a loss leaves of the window, in 1024ths.
+/// The factor by which a loss cuts the window, in 1024ths.
 const BETA: u64 = 717;
 /// C of 0.4, in 1024ths, as the kernel derives it from `bic_scale` 41.
 const C_SCALED: u64 = 410;
@@ -30,7 +30,8 @@ pub struct CubicLinux {
     curve: Option<Box<Curve>>,
 }
 
-/// What congestion avoidance needs. Connections that are not limited by their window never do.
+/// The state of congestion avoidance. Connections that are not limited by their window never need
+/// it.
 #[derive(Clone, Debug, Default)]
 struct Curve {
     /// Segments acknowledged towards the next one of growth, in bytes.
@@ -45,7 +46,7 @@ struct Curve {
     every: u64,
     /// Tick and window of the last look at the curve.
     looked: (u64, u64),
-    /// What Reno would have, and bytes acknowledged towards its next segment.
+    /// Reno's window, and bytes acknowledged towards its next segment.
     reno: u64,
     reno_credit: u64,
 }

@@ -23,14 +23,14 @@ pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 /// Samples that make a round's least round trip.
 const SAMPLES: u8 = 8;
-/// The growth of the round trip that ends slow start lies between these.
+/// The growth of the round trip that ends slow start is between these.
 const MIN_GROWTH: Span = Span::from_millis(4);
 const GREATEST_GROWTH: Span = Span::from_millis(16);
 /// Linux looks from this window on, in segments.
 const LOW_WINDOW: u64 = 16;
 /// Acknowledgements that are no further apart belong to one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// What a network card may delay a train by at most, and the super-segment it is computed from.
+/// The longest delay of a train by a network card, and the super-segment it is computed from.
 const CARD_DELAY: Span = Span::from_millis(1);
 const CARD_BYTES: u64 = 4 * 65_536;
 
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(exit(&rtts), None, "one sample without a queue");
     }
 
-    /// What eight samples of a round say to HyStart++.
+    /// The verdict of HyStart++ on eight samples of a round.
     fn round(hystart: &mut HyStart, round: u64, millis: u64) -> Vec<SlowStart> {
         let ack = in_round(round, 0, 1000 * millis);
         (0..8).map(|_| hystart.on_ack(&ack, 20_000, 1000)).collect()

@@ -47,7 +47,7 @@ macro_rules! controllers {
             /// All of them.
             pub const ALL: [Kind; [$(Kind::$kind),+].len()] = [$(Kind::$kind),+];
 
-            /// What files call it.
+            /// Its name in files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $name,)+

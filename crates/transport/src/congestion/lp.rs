@@ -22,7 +22,7 @@ const INFERENCE_RTTS: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct Lp {
     reno: NewReno,
-    /// What a clock without offset would show as 0.
+    /// The reading that a clock without offset would show as 0.
     zero: Option<u32>,
     /// The smoothed delay in eighths of microseconds; least, most, and the one above it.
     smoothed: i64,

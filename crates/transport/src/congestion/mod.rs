@@ -115,7 +115,7 @@ controllers! {
     LedbatPlusPlus, "ledbat-plus-plus", Box<ledbat::PlusPlus>;
 }
 
-/// What a controller is passed of an acknowledgement.
+/// The input of a controller for an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it arrived.
@@ -161,7 +161,7 @@ pub struct Ack {
     pub rate: Option<RateSample>,
 }
 
-/// What a controller is passed of a loss.
+/// The input of a controller for a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// When it was noticed.
@@ -176,7 +176,7 @@ pub struct Loss {
     pub nxt: u64,
 }
 
-/// What a controller is passed of ECN feedback.
+/// The input of a controller for ECN feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnFeedback {
     /// When it arrived.
@@ -198,7 +198,7 @@ pub struct EcnFeedback {
     pub nxt: u64,
 }
 
-/// What a controller is made with.
+/// The parameters of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// When the connection is made: minutes of base history and the like count from here.
@@ -208,7 +208,7 @@ pub struct Params {
     /// The transport cannot do with a window below this many bytes: a segment for TCP, which has no
     /// timer for a window that holds nothing; 0 for uTP.
     pub min_window: u64,
-    /// What a controller of the LEDBAT family needs.
+    /// The parameters of a controller of the LEDBAT family.
     pub ledbat: Option<Ledbat>,
     /// The first window in bytes.
     pub initial_window: u64,
@@ -282,8 +282,8 @@ pub trait Controller {
     fn is_withholding(&self) -> bool {
         false
     }
-    /// What it calls what it is doing, if it has a word of its own for that (BBR). The others are in slow start
-    /// below their threshold and in congestion avoidance above.
+    /// The name of its state, if it has a word of its own for that (BBR). The others are in slow start below
+    /// their threshold and in congestion avoidance above.
     fn state_name(&self) -> Option<&'static str> {
         None
     }

@@ -75,7 +75,7 @@ impl Vegas {
         }
     }
 
-    /// What a round of samples makes of the window.
+    /// The change of the window by a round of samples.
     pub(super) fn reconsider(&mut self, ack: &Ack) {
         if self.samples < 3 {
             return self.reno.on_ack(ack);

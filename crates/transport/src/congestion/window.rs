@@ -1,4 +1,4 @@
-/// What the loss-based controllers have in common: a window, a threshold, and how to go back.
+/// The common part of the loss-based controllers: a window, a threshold, and how to go back.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Window {
@@ -31,7 +31,7 @@ impl Window {
         self.bytes / self.mss
     }
 
-    /// What an acknowledgement of `acked` bytes counts for.
+    /// The bytes that an acknowledgement of `acked` bytes counts for.
     #[inline]
     pub(super) fn counted(&self, acked: u64) -> u64 {
         if self.count_acks { acked.min(self.mss) } else { acked }
@@ -79,7 +79,7 @@ impl Window {
     }
 }
 
-/// What controllers with a [`Window`] called `window` answer alike.
+/// The common answers of controllers with a [`Window`] called `window`.
 macro_rules! answers_of_window {
     () => {
         fn on_recovered(&mut self, limit: u64) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// IPv4 and TCP headers without options.
 pub(super) const BARE_HEADER_BYTES: u32 = 40;
-/// What the timestamp option adds to every segment (RFC 7323, padded).
+/// Bytes that the timestamp option adds to every segment (RFC 7323, padded).
 pub(super) const TIMESTAMP_BYTES: u32 = 12;
 
 /// The least and the greatest retransmission timeout that a stack may have.
@@ -17,7 +17,7 @@ flashcrowd_base::settings! {
     /// There are no defaults: a configuration is written out in full, so that it can be saved with the results.
     /// [`profiles`](super::profiles) has complete ones. Sizes are of payload unless the field says otherwise.
     pub struct Config {
-        /// What reports call this stack.
+        /// The name of this stack in reports.
         pub name: String,
         /// Largest IP packet.
         ///
@@ -49,7 +49,7 @@ flashcrowd_base::settings! {
         pub reduction: Reduction,
         /// The congestion controller.
         pub controller: Kind,
-        /// What a controller of the LEDBAT family needs; the others do not read it.
+        /// The parameters of a controller of the LEDBAT family; the others do not read it.
         #[table]
         pub ledbat: Option<Ledbat>,
         /// How slow start ends before a loss ends it; CUBIC only.
@@ -92,14 +92,15 @@ flashcrowd_base::settings! {
         pub karn: bool,
         /// Without timestamps, measure one segment at a time, as 4.4BSD and ns-2 do (rtt_active_), and not each.
         pub one_rtt_sample: bool,
-        /// What `min_rto` bounds: the variance term (Linux) or the timeout itself (RFC 6298).
+        /// The part that `min_rto` bounds: the variance term (Linux) or the timeout itself (RFC
+        /// 6298).
         pub rto_floor: RtoFloor,
         /// When the receiver acknowledges.
         #[table]
         pub delayed_ack: DelayedAck,
         /// When a segment that is not full must wait.
         pub nagle: Nagle,
-        /// What the receiver advertises.
+        /// The window that the receiver advertises.
         #[table]
         pub receive_window: ReceiveWindow,
         /// How the receive buffer is tuned, if it is: with a margin of 16 segments, or without one.
@@ -171,7 +172,7 @@ flashcrowd_base::settings! {
         pub on_read: bool,
     }
 
-    /// What the receiver advertises.
+    /// The window that the receiver advertises.
     #[derive(Eq)]
     pub struct ReceiveWindow {
         /// First window. It opens by two segments per full segment received, up to `buffer`.
@@ -204,7 +205,7 @@ flashcrowd_base::settings! {
         #[max(1 << 30)]
         #[at_least(initial_bytes)]
         pub max_bytes: u64,
-        /// Keep it at twice the largest congestion window so far.
+        /// Keep it at twice the largest congestion window of the connection.
         ///
         /// Space that was reported to the application is not taken back (Linux: tcp_sndbuf_expand).
         pub autotune: bool,
@@ -256,7 +257,7 @@ pub enum Ecn {
     Accurate,
 }
 
-/// What the least retransmission timeout bounds.
+/// The part that the least retransmission timeout bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -301,7 +302,7 @@ impl Config {
         self.mtu_bytes - BARE_HEADER_BYTES - self.option_bytes(self.timestamps)
     }
 
-    /// What options take from every segment.
+    /// Bytes that options take from every segment.
     pub(super) fn option_bytes(&self, timestamps: bool) -> u32 {
         if timestamps && !self.free_timestamps { TIMESTAMP_BYTES } else { 0 }
     }

@@ -37,7 +37,7 @@ enum Reset {
     AnswerSyn,
 }
 
-/// What a connection is about to send; see [`Connection::poll_outgoing`].
+/// The segments that a connection is about to send; see [`Connection::poll_outgoing`].
 #[derive(Debug)]
 pub struct Outgoing(Burst);
 
@@ -54,7 +54,7 @@ impl Outgoing {
 /// Three lines of the cache are the receiver and the connection's own fields. From the fourth on comes
 /// the sender: its first line is read for every segment, the others only for acknowledgements with news
 /// and to send. Behind it stands what handshakes, resets and connections without timestamps need. With
-/// tens of thousands of connections every line that is touched costs more than the work done on it.
+/// tens of thousands of connections every line that is touched takes longer than the work done on it.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -67,7 +67,7 @@ pub struct Connection {
     mss: u16,
     opening: Opening,
     over: Option<CloseReason>,
-    /// What both ends offered.
+    /// The options that both ends offered.
     sack: bool,
     timestamps: bool,
     scaled: bool,
@@ -153,7 +153,7 @@ impl Connection {
         self.sender.open(now, syn.window);
     }
 
-    /// What the latest SYN asked for.
+    /// The ECN request of the latest SYN.
     fn ecn_request(&self) -> Flags {
         if self.syn_tries > 1 { Flags::default() } else { Echo::request(self.config.ecn) }
     }
@@ -190,7 +190,7 @@ impl Connection {
         self.receive_segment(now, segment);
     }
 
-    /// What may be the last segment of the handshake, with ECN.
+    /// The segment that may be the last of the handshake, with ECN.
     #[cold]
     fn receive_last(&mut self, now: Time, segment: &Segment) {
         if segment.flags.intersects(Flags::RST | Flags::SYN) || !segment.flags.contains(Flags::ACK)
@@ -280,7 +280,7 @@ impl Connection {
         }
     }
 
-    /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
+    /// The next segment for the wire. Repeat until `None` after every other call with `&mut self`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if !self.is_established() {
@@ -603,7 +603,7 @@ impl Connection {
         (!rtt.smoothed().is_zero()).then(|| rtt.latest())
     }
 
-    /// What the timer for losses is set for, and when it expires; none if it is not set.
+    /// The purpose of the timer for losses, and its expiry; none if it is not set.
     pub fn loss_timer(&self) -> Option<(LossTimer, Time)> {
         if self.opening != Opening::Done {
             let waits = self.opening_at != Time::NEVER;

@@ -2,7 +2,7 @@ use super::flight::{EVER_RETRANSMITTED, Sent};
 use super::timestamp::{clock, is_before};
 use flashcrowd_base::Time;
 
-/// What one acknowledgement delivered.
+/// The delivery of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
     /// Bytes acknowledged or SACKed for the first time.
@@ -48,8 +48,8 @@ impl Delivery {
         }
     }
     /// Whether an acknowledgement echoes a clock from before the segment was retransmitted: then an earlier
-    /// transmission arrived, and RACK learns nothing (Linux: tcp_skb_spurious_retrans). What is only SACKed lies
-    /// above a gap, and echoes what came before the gap in any case.
+    /// transmission arrived, and RACK learns nothing (Linux: tcp_skb_spurious_retrans). A segment that is only
+    /// SACKed is above a gap, and echoes what came before the gap in any case.
     #[inline]
     fn is_needless(&self, sent: &Sent) -> bool {
         sent.is(EVER_RETRANSMITTED)

@@ -11,7 +11,7 @@ pub(super) struct Dsack {
     undo_marker: u64,
     /// Segments that were retransmitted in it and not reported yet (Linux: `undo_retrans`).
     undo_retrans: u32,
-    /// Segments that were reported so far.
+    /// Segments that were reported.
     reported: u32,
     /// RACK's reordering window in quarters of the least round trip, and the recoveries until it
     /// shrinks back to one (RFC 8985, section 6.2, step 4).

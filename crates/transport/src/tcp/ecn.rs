@@ -83,8 +83,8 @@ impl Echo {
         self.feedback != Feedback::None
     }
 
-    /// What a first SYN asks for. A retransmitted one asks for nothing, in case the flags were the reason
-    /// (RFC 3168, section 6.1.1.1).
+    /// The ECN request of a first SYN. A retransmitted one asks for nothing, in case the flags were the
+    /// reason (RFC 3168, section 6.1.1.1).
     pub(super) fn request(config: Ecn) -> Flags {
         match config {
             Ecn::Off | Ecn::Passive => Flags::default(),

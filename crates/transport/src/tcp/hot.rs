@@ -6,7 +6,7 @@ use super::sender::Sender;
 use flashcrowd_base::prefetch;
 use std::mem::offset_of;
 
-/// What is fetched of the round trip is one line.
+/// One line of the round trip is fetched.
 const _: () = {
     let begin = offset_of!(Connection, sender) + offset_of!(Sender, rtt);
     assert!(begin.is_multiple_of(64) && RoundTrip::OF_TIMEOUT < 64);

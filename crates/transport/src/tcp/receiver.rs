@@ -84,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// What the handshake agreed on.
+    /// The agreement of the handshake.
     pub(super) fn agree(&mut self, scaled: bool, segment: u16) {
         self.scaled = scaled;
         self.segment = segment;
@@ -144,7 +144,7 @@ impl Receiver {
         rtt: &RoundTrip,
         unstamped: &mut Unstamped,
     ) {
-        // A window probe lies one byte before the window, so it may wrap below offset 0.
+        // A window probe is one byte before the window, so it may wrap below offset 0.
         let offset = segment.seq.wrapping_sub(self.rcv_nxt) as i64;
         // TS.Recent never goes back: an old segment that was overtaken brings an old clock (RFC 7323, 4.3).
         if segment.flags.contains(Flags::TIMESTAMPS)

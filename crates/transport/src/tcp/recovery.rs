@@ -6,7 +6,7 @@ const PARTIAL_BURST: u8 = 2;
 /// Duplicates in a row that ns-2 counts (tcprexmtthresh_).
 const DUPLICATES: u8 = 3;
 
-/// What the sender is doing about losses.
+/// The phase of the sender after losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing is known to be lost.

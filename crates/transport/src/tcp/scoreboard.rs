@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 /// By what a segment counts as lost, and not merely late.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Criterion {
-    /// This many SACKed segments lie above (RFC 6675).
+    /// This many SACKed segments are above (RFC 6675).
     Count(u32),
-    /// The highest SACKed byte lies this far above (FACK).
+    /// The highest SACKed byte is this far above (FACK).
     Distance(u64),
     /// Something sent later has arrived, and this instant has passed (RFC 8985): the newest
     /// delivered segment's time and end, and how long after being sent one is given up.
@@ -52,7 +52,8 @@ pub(super) struct MarkedBytes {
     pub(super) retransmitted: u32,
 }
 
-/// What is kept once there was loss, reordering or a SACK. Segments have an index that grows for ever.
+/// State that is kept once there was loss, reordering or a SACK. Segments have an index that grows for
+/// ever.
 #[derive(Clone, Debug, Default)]
 struct Trouble {
     /// Index of the oldest segment.
@@ -116,7 +117,7 @@ impl Scoreboard {
         let Scoreboard { sacked_bytes, lost_bytes, retransmitted_bytes, .. } = *self;
         MarkedBytes { sacked: sacked_bytes, lost: lost_bytes, retransmitted: retransmitted_bytes }
     }
-    /// What D-SACKs have reported, if there was loss or reordering before.
+    /// The reports of D-SACKs, if there was loss or reordering before.
     pub(super) fn dsack(&self) -> Option<&Dsack> {
         self.trouble.as_ref().map(|trouble| &trouble.dsack)
     }
@@ -217,7 +218,7 @@ impl Scoreboard {
         self.trouble.get_or_insert_default().seen = seen;
     }
 
-    /// Marks segments that end above `from` and lie within `start..end`.
+    /// Marks segments that end above `from` and are within `start..end`.
     fn mark_sacked(&mut self, start: u64, from: u64, end: u64, delivery: &mut Delivery) {
         if from >= end {
             return;
@@ -514,7 +515,7 @@ mod tests {
         assert_eq!(board.in_flight(4000), 4000);
     }
 
-    /// What was sent at the instant itself is lost with the rest; the oldest is in any case.
+    /// Segments sent at the instant itself are lost with the rest; the oldest is in any case.
     #[test]
     fn what_is_recent_is_not_lost_with_the_rest() {
         let mut board = five();

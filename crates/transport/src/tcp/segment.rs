@@ -123,7 +123,7 @@ impl Segment {
     };
 
     /// Adds the SACK range `start..end` in stream offsets, above `ack` or, for a D-SACK, below. `false`
-    /// if there is no room, or if it lies 2 GiB away from `ack`, too far for a 32-bit sequence number.
+    /// if there is no room, or if it is 2 GiB away from `ack`, too far for a 32-bit sequence number.
     pub fn push_sack(&mut self, start: u64, end: u64) -> bool {
         debug_assert!(start < end);
         let distance = |offset: u64| i32::try_from(offset.wrapping_sub(self.ack) as i64);

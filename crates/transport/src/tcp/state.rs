@@ -38,7 +38,7 @@ pub enum CloseReason {
     TimedOut,
 }
 
-/// What a connection's one timer for losses is set for.
+/// The purpose of a connection's one timer for losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossTimer {
     /// Neither SYN nor its answer was answered.
@@ -47,7 +47,7 @@ pub enum LossTimer {
     Retransmission,
     /// Tail-loss probe (RFC 8985, section 7).
     LossProbe,
-    /// What may only be reordered counts as lost (RFC 8985, section 6.2).
+    /// A segment that may only be reordered counts as lost (RFC 8985, section 6.2).
     Reordering,
     /// Probe of a closed window (RFC 9293, section 3.8.6.1).
     Persist,
@@ -77,7 +77,7 @@ pub struct Stats {
     pub in_flight: u64,
     /// Payload of a full segment.
     pub mss: u16,
-    /// What is done about losses and marks.
+    /// The phase after losses and marks.
     pub phase: Phase,
     /// Bytes sent and not acknowledged, a FIN counted as one.
     pub outstanding: u64,
@@ -91,7 +91,7 @@ pub struct Stats {
     pub reordering: u32,
     /// Packets that arrived marked, by accurate feedback (RFC 9768).
     pub delivered_marked: u64,
-    /// What the other end accepts beyond the acknowledged data, in bytes.
+    /// Bytes that the other end accepts beyond the acknowledged data.
     pub peer_window: u64,
     /// Segments sent, super-segments counted as one; pure acknowledgements included.
     pub segments_sent: u64,

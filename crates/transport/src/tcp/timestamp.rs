@@ -2,13 +2,13 @@
 
 use flashcrowd_base::Time;
 
-/// What the clock shows.
+/// The clock's reading.
 #[inline]
 pub(super) fn clock(now: Time) -> u32 {
     (now.nanos() / 1000) as u32
 }
 
-/// Microseconds since a reading that came back; none if it lies ahead.
+/// Microseconds since a reading that came back; none if it is in the future.
 #[inline]
 pub(super) fn micros_since(echo: u32, now: Time) -> Option<u32> {
     let micros = clock(now).wrapping_sub(echo);

@@ -21,7 +21,7 @@ flashcrowd_base::settings! {
     /// There are no defaults: a configuration is written out in full, so that it can be saved with the results.
     /// [`profiles`](super::profiles) has complete ones.
     pub struct Config {
-        /// What reports call this configuration.
+        /// The name of this configuration in reports.
         pub name: String,
         /// How large a datagram the path takes, and whether that is searched for.
         #[table]
@@ -31,7 +31,7 @@ flashcrowd_base::settings! {
         pub packet_size: PacketSize,
         /// Packets are whole, or are cut to this size at least so that they fill the window.
         pub window_fill: WindowFill,
-        /// What happens when the window is smaller than one packet and nothing is in flight.
+        /// The rule for a window smaller than one packet with nothing in flight.
         pub small_window: SmallWindow,
         /// Hold back a packet that is not full: never, while anything is unacknowledged, or only while another that
         /// was not full is ("minshall").
@@ -41,14 +41,15 @@ flashcrowd_base::settings! {
         pub nagle: Nagle,
         /// The congestion controller.
         pub controller: Kind,
-        /// What a controller of the LEDBAT family needs; the others do not read it.
+        /// The parameters of a controller of the LEDBAT family; the others do not read it.
         #[table]
         pub ledbat: Option<Ledbat>,
         /// How slow start ends before a loss ends it; CUBIC only.
         pub hystart: HyStartKind,
         /// Spread packets over the round trip; "fq" as Linux does. BBR paces with either.
         pub pacing: Pacing,
-        /// What the controller takes for a packet: a full one's payload, or the datagram of a probe of the path.
+        /// The size that the controller takes for a packet: a full one's payload, or the datagram of a probe of
+        /// the path.
         pub window_packet: WindowPacket,
         /// Initial window, in packets.
         #[min(1)]
@@ -83,7 +84,7 @@ flashcrowd_base::settings! {
         #[min(1)]
         #[max(16)]
         pub rto_deviations: u32,
-        /// What one timeout in a row after another adds: twice as long each time, or 1, 2, 4 ... seconds.
+        /// The back-off of timeouts in a row: twice as long each time, or 1, 2, 4 ... seconds.
         pub backoff: Backoff,
         /// Keep the longer timeout until a packet that was sent once is acknowledged (Karn's algorithm, RFC 6298).
         /// Otherwise any acknowledgement ends it.
@@ -150,7 +151,7 @@ flashcrowd_base::settings! {
     /// Packets that measure the path are data packets with the don't-fragment flag, one at a time.
     #[derive(Eq)]
     pub struct PathMtu {
-        /// What every path takes.
+        /// The size that every path takes.
         #[min(DATAGRAM.0)]
         #[max(DATAGRAM.1)]
         pub floor_bytes: u32,
@@ -253,7 +254,7 @@ pub enum SearchBegin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketSize {
-    /// What the path takes.
+    /// The size that the path takes.
     PathMtu,
     /// Always the same.
     Fixed {
@@ -281,7 +282,7 @@ impl Settings for PacketSize {
     }
 }
 
-/// What happens when the window has room for part of a packet only.
+/// The rule for a window with room for part of a packet only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -295,7 +296,7 @@ pub enum WindowFill {
     },
 }
 
-/// What happens when the window is smaller than one packet and nothing is in flight.
+/// The rule for a window smaller than one packet with nothing in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -307,8 +308,8 @@ pub enum SmallWindow {
     Paced,
 }
 
-/// What the controller takes for a packet: the least window, what it has to be short of to count as
-/// used, and so on.
+/// The size that the controller takes for a packet: the least window, the rest at which it still
+/// counts as used, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -358,7 +359,7 @@ pub enum IdleTimer {
     Steady,
 }
 
-/// What timeouts in a row add.
+/// The back-off of timeouts in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

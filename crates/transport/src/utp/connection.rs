@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// shut.
 ///
 /// RFC 9293 (3.8.6.1, MUST-37) keeps a connection open for as long as zero-window probes are
-/// acknowledged, and RFC 6429 leaves it to the system to end one that costs too much. Here no
+/// acknowledged, and RFC 6429 leaves it to the system to end one that takes too much. Here no
 /// application waits for the outcome, so a peer that reads nothing must not hold a send buffer for
 /// hours. Linux ends an orphan after `tcp_orphan_retries` probes, 8 by default: a minute or two.
 pub(super) const ORPHAN_TIMEOUT: Span = Span::from_secs(60);
@@ -297,7 +297,7 @@ impl Connection {
         }
     }
 
-    /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
+    /// The next packet for the wire. Repeat until `None` after every other call with `&mut self`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         if (self.opening != Opening::Done || self.over.is_some())
@@ -322,7 +322,7 @@ impl Connection {
         None
     }
 
-    /// What is sent before the connection is open and after it is over; `None` where it is open.
+    /// The next packet before the connection is open and after it is over; `None` where it is open.
     fn poll_opening(&mut self, now: Time) -> Option<Option<Packet>> {
         if self.over.is_some() {
             return Some(self.reset_due.take().map(|(connection_id, ack_nr)| {

@@ -4,7 +4,7 @@ use super::syn_cookies::{self, SynCookies};
 use flashcrowd_base::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is to be done with a packet.
+/// The treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<K> {
     /// It is for this connection.
@@ -40,7 +40,7 @@ pub enum Route<K> {
     Ignore,
 }
 
-/// What the other end of a connection is called: its address, and the id in packets from there.
+/// The name of the other end of a connection: its address, and the id in packets from there.
 type Name<A> = (A, u16);
 
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +51,14 @@ struct Entry<K> {
     half_open: Option<usize>,
 }
 
-/// What one network has.
+/// The use of one network.
 #[derive(Clone, Debug)]
 struct NetworkUse<A> {
     connections: usize,
     half_open: Vec<Name<A>>,
 }
 
-/// What an address may still have.
+/// The room of an address.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     /// An open connection, if half-open ones make place.
@@ -189,14 +189,14 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         self.half_open.len()
     }
 
-    /// The connections with addresses from `first` to `last`, which must not lie before `first`: for
+    /// The connections with addresses from `first` to `last`, which must not be before `first`: for
     /// ICMP messages, which name an address and no connection.
     pub fn between(&self, first: A, last: A) -> impl Iterator<Item = K> + '_ {
         self.table.range((first, 0)..=(last, u16::MAX)).map(|(_, entry)| entry.key)
     }
 
-    /// What is to be done with a packet from `address`. `random` is called at most once: for the
-    /// number of a RESET, or to draw a connection that loses its place.
+    /// The treatment of a packet from `address`. `random` is called at most once: for the number of
+    /// a RESET, or to draw a connection that loses its place.
     #[inline]
     pub fn route(
         &mut self,
@@ -307,7 +307,7 @@ impl<A: Address, K: Copy> Endpoint<A, K> {
         self.readmits_until = now + syn_cookies::LIFE * 2;
     }
 
-    /// What there is room for.
+    /// The room for an address.
     fn room(&self, address: &A) -> Room {
         let limits = &self.limits;
         let share = self.networks.get(&address.network());

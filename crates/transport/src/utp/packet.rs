@@ -8,7 +8,7 @@ pub const MIN_PADDING_BYTES: u32 = 12;
 /// IPv4 and UDP headers, below the uTP header.
 pub const UDP_OVERHEAD_BYTES: u32 = 28;
 
-/// What a packet is, with its number on the wire.
+/// The kind of a packet, with its number on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -33,7 +33,7 @@ impl PacketKind {
     }
 }
 
-/// What a header may carry beside a selective acknowledgement. No packet has both: the one goes
+/// The extension of a header beside a selective acknowledgement. No packet has both: the one goes
 /// with the opening of a connection, the other with its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extension {
@@ -72,12 +72,12 @@ pub struct Packet {
     pub ack_nr: u16,
     /// Payload bytes.
     pub len: u16,
-    /// What it is.
+    /// Its kind.
     pub kind: PacketKind,
     /// Not on the wire: the datagram is to be sent with the don't-fragment flag, because it measures
     /// the path.
     pub dont_fragment: bool,
-    /// What arrived beyond `ack_nr`.
+    /// The packets that arrived beyond `ack_nr`.
     pub sack: Sack,
     /// Something else.
     pub extension: Extension,

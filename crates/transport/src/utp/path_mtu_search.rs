@@ -18,10 +18,10 @@ const CAREFUL_DATAGRAMS: u32 = 4;
 /// size that has not arrived before, and a probe is lost without its payload, which fits into any.
 #[derive(Clone, Debug)]
 pub(super) struct PathMtuSearch {
-    /// What passes, as far as is known; and what no probe is larger than.
+    /// The size that passes, as far as known; and the size that no probe exceeds.
     floor: u32,
     ceiling: u32,
-    /// What every path takes, and what none is asked for more than.
+    /// The size that every path takes, and the largest that is tried.
     base: u32,
     top: u32,
     /// Whether probes are padded.
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(tried[..3], [1010, 779, 894]);
         assert!((990..=1000).contains(&found), "{found}");
         assert!(search(&config, 2000).1 > 1460);
-        // libtorrent rounds down, and is content only where nothing lies between the two.
+        // libtorrent rounds down, and is content only if nothing is between the two.
         let (tried, found) = search(&endless, 1000);
         assert_eq!((&tried[..3], found), (&[1010, 778, 893][..], 999));
         assert_eq!(search(&endless, 2000).1, 1471);

@@ -11,7 +11,7 @@ const ENDLESS: u64 = u64::MAX;
 /// packet every fifteen seconds) gives up if no probe is acknowledged.
 pub(super) const OVERSHOOT: u64 = 64 * 1024;
 
-/// What the driver does with the payload of a packet that arrived.
+/// The driver's treatment of the payload of a packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Discard it: it is no data, a duplicate, or cannot be kept.

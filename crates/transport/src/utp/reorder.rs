@@ -43,7 +43,7 @@ impl Reorder {
         distance < self.lengths.len() && self.is_held(self.slot(seq))
     }
 
-    /// Holds packet `seq`, which is not held yet and lies less than [`MAX_PACKETS`] after `next`.
+    /// Holds packet `seq`, which is not held yet and is less than [`MAX_PACKETS`] after `next`.
     #[inline]
     pub(super) fn insert(&mut self, next: u64, seq: u64, len: u16) {
         let distance = (seq - next) as usize;
@@ -103,7 +103,7 @@ impl Reorder {
         self.fill(next, bytes, bits.min(8 * bytes - 2))
     }
 
-    /// The first `bits` bits, of which none lies beyond the ring.
+    /// The first `bits` bits, of which none is beyond the ring.
     fn fill(&self, next: u64, bytes: usize, bits: usize) -> Sack {
         let mut mask = [0; MAX_SACK_BYTES];
         for (word, chunk) in mask.chunks_exact_mut(8).enumerate().take(bits.div_ceil(64)) {
@@ -144,7 +144,7 @@ mod tests {
         }
         assert_eq!((reorder.packets(), reorder.bytes()), (2, 1064));
         assert_eq!((reorder.lengths.len(), reorder.held.len()), (1024, 16));
-        // What lies a whole ring further is not what is held in the same place.
+        // A packet a whole ring further is not the one that is held in the same place.
         assert!(reorder.holds(next, next + 64) && !reorder.holds(next, next + 64 + 1024));
     }
 

@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// What `sliding_average<int, 16>` of libtorrent's header answers to the same samples.
+    /// The answers of `sliding_average<int, 16>` of libtorrent's header to the same samples.
     #[test]
     fn samples_slide_as_in_libtorrent() {
         let config = profiles::libtorrent();

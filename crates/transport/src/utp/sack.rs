@@ -7,7 +7,7 @@ pub const MAX_SACK_BYTES: usize = 24;
 /// `ack_nr + 2 + i` has arrived (BEP 29; `ack_nr + 1` is missing by definition).
 ///
 /// A mask may have any length on the wire. 24 bytes are kept, 192 packets, so that a packet fills
-/// one cache line; what lies further ahead is acknowledged when the acknowledgement number has come
+/// one cache line; a packet further ahead is acknowledged when the acknowledgement number has come
 /// nearer. Libutp sends 4 bytes of which it fills 30 bits; libtorrent as many as it needs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sack {

@@ -31,8 +31,8 @@ const AFTER_CUT: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
-    /// The upload rests for the reference; windows so far, and the standing delay of the last one. `back` is the limit
-    /// to which it returns, unless the delay that was suspected proves to be ours.
+    /// The upload rests for the reference; the number of windows, and the standing delay of the last one. `back` is
+    /// the limit to which it returns, unless the delay that was suspected proves to be ours.
     Rest { windows: u32, last: f64, back: f64, suspect: Option<Suspect> },
     /// Under control; windows until the next decision.
     BaselineController { skip: u32 },

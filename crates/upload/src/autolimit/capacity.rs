@@ -44,7 +44,7 @@ pub(crate) struct CapacityController {
     mode: Mode,
     /// The rate at which a queue stood.
     capacity: Option<f64>,
-    /// What the trials are made around.
+    /// The limit around which the trials are made.
     centre: f64,
     cruise: u32,
     limit: f64,
@@ -117,7 +117,7 @@ impl CapacityController {
                 let ours = added > bound && upload >= BLAMED * self.limit;
                 let queued = if ours { queued + 1 } else { 0 };
                 if queued >= 2 {
-                    // What leaves while a queue stands is all there is.
+                    // During a queue, the departures are all there is.
                     self.found(upload, 0.0, 1);
                     self.cruise = CRUISE;
                     return self.try_low("a queue stands: does it go with our upload?");

@@ -31,9 +31,9 @@ const FIRST: f64 = 4096.0;
 /// The raise while no queue was ever seen: from 4 KiB/s to 20 Mbit/s in sixteen windows.
 const SEARCH: f64 = 1.5;
 
-/// What congestion leaves of the rate that was achieved. The departures during a queue *are* the capacity that is left to
-/// us, so one step is enough; 0.85 is what real-time congestion control takes (GCC), and empties a queue of
-/// a second within seven.
+/// The factor by which congestion cuts the rate that was achieved. The departures during a queue *are* the capacity
+/// that is left to us, so one step is enough; 0.85 is what real-time congestion control takes (GCC), and empties a
+/// queue of a second within seven.
 const CUT: f64 = 0.85;
 
 /// From this part on the limit is what holds the upload; below, the client has nothing more to upload.

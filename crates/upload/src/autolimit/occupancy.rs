@@ -8,7 +8,7 @@ pub(super) struct Occupancy {
     /// Rate by probes, summed over windows: what the line carried.
     carried: f64,
     waited: f64,
-    /// What the last window added to both.
+    /// The part of the last window in both.
     last: (f64, f64),
 }
 

@@ -27,7 +27,7 @@ const BELIEVED: f64 = 8.0;
 /// The limit never falls below this part of what was found, whatever others send: peers still get something.
 const LEAST: f64 = 0.3;
 
-/// What is known of the capacity, and which part of it the upload may have.
+/// The known capacity, and the part of it that the upload may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reserve {
     share: f64,
@@ -53,17 +53,17 @@ impl Reserve {
         self.ceiling = self.share * upload;
     }
 
-    /// Beside a download a limit did harm that is no capacity: it is a bound all the same.
+    /// With a download a limit did harm that is no capacity: it is a bound all the same.
     pub(super) fn bound(&mut self, limit: f64) {
         self.ceiling = self.ceiling.min(limit);
     }
 
-    /// What was learnt is of another line.
+    /// The line changed: forget all.
     pub(super) fn forget(&mut self) {
         (self.line, self.ceiling) = (Occupancy::default(), f64::INFINITY);
     }
 
-    /// The share by what is known so far, however little that is; infinite without anything.
+    /// The share by what is known, however little that is; infinite without anything.
     pub(super) fn guess(&self) -> f64 {
         self.guessed().unwrap_or(f64::INFINITY).min(self.ceiling)
     }
@@ -90,7 +90,7 @@ impl Reserve {
         self.line.capacity().map(|capacity| self.share * capacity)
     }
 
-    /// What peers get of the limit that was found where others leave less than that.
+    /// The part of the found limit that peers get where others leave less than that.
     pub(super) fn least(&self, found: f64) -> Option<f64> {
         self.limit().filter(|wanted| *wanted < LEAST * found).map(|_| LEAST * found)
     }

@@ -83,7 +83,7 @@ const MAX_PATIENCE: u32 = 32;
 const REFRESH: Span = Span::from_secs(60);
 const LONGEST_REFRESH: Span = Span::from_secs(300);
 
-/// How long the first one beside a download holds, for which there is time for half a cycle only.
+/// How long the first hold with a download lasts, for which there is time for half a cycle only.
 const FIRST_REFRESH: Span = Span::from_secs(30);
 
 /// A delay that may be ours.
@@ -101,17 +101,17 @@ struct Suspect {
 enum Mode {
     /// The upload runs low until the delay falls no more.
     Drain { windows: usize, risen: usize, last: f64, peak: f64, suspect: Option<Suspect> },
-    /// It stays low for a reference; windows so far.
+    /// It stays low for a reference; the number of windows.
     Rest { windows: usize, suspect: Option<Suspect> },
     /// The limit is raised from window to window: no limit is known that does harm.
     Search,
-    /// A limit above the one that did no harm is tried; windows so far.
+    /// A limit above the one that did no harm is tried; the number of windows.
     Trial { windows: usize },
     /// The limit that was found; windows left, and since it was set.
     Hold { left: u32, windows: usize },
 }
 
-/// What stands while our upload rests, in seconds.
+/// The delay that stays while our upload rests, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Reference {
     standing: f64,
@@ -135,7 +135,7 @@ pub(crate) struct SearchController {
     /// The highest limit that did no harm, and the lowest that did since.
     good: f64,
     bad: Option<f64>,
-    /// What stays free of the line, if delay is favoured.
+    /// The part of the line that stays free, if delay is favoured.
     reserve: Option<Reserve>,
     /// Whether a limit that does harm was met since the last fresh start.
     found: bool,
@@ -222,7 +222,7 @@ impl SearchController {
         !first && sensed.fell > QUEUE.max(self.senses.base())
     }
 
-    /// The same mode from its beginning: what was heard so far is not to be believed.
+    /// The same mode from its beginning: earlier measurements are not to be believed.
     fn again(&mut self) {
         match &mut self.mode {
             Mode::Drain { windows, .. }
@@ -233,7 +233,7 @@ impl SearchController {
         }
     }
 
-    /// The delay that counts after `windows` windows: a queue of two packets, or a round trip so much longer that a
+    /// The delay that counts after `windows` windows: a queue of two packets, or a longer round trip by which a
     /// download loses what it may not lose. A download's queue is periodic: the error of its mean falls with the number
     /// of windows.
     fn bound(&self, sensed: &Sensed, windows: usize) -> f64 {

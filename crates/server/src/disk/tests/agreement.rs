@@ -13,11 +13,11 @@ struct Asked {
     is_region: bool,
 }
 
-/// What becomes of a file when half of the reads were asked for.
+/// The change of a file when half of the reads were asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     Nothing,
-    /// To so much of it, in hundredths.
+    /// To this much of it, in hundredths.
     Cut(usize),
     /// Other bytes in the same file.
     Rewritten,
@@ -39,7 +39,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![Just(Change::Nothing), cut, Just(Change::Rewritten), Just(Change::Replaced)]
 }
 
-/// What each of these reads is to bring: the bytes, or that the file is another one.
+/// The expected result of each of these reads: the bytes, or that the file is another one.
 fn expected(content: &[u8], all: &[Asked], change: Change) -> Vec<Option<Vec<u8>>> {
     let is_other = matches!(change, Change::Cut(_) | Change::Rewritten);
     let of = |(number, asked): (usize, &Asked)| {
@@ -50,7 +50,7 @@ fn expected(content: &[u8], all: &[Asked], change: Change) -> Vec<Option<Vec<u8>
     all.iter().enumerate().map(of).collect()
 }
 
-/// What they bring.
+/// The results.
 fn read(
     reader: Reader,
     reads: u32,
@@ -85,7 +85,7 @@ fn read(
     taken.into_iter().map(bytes).collect()
 }
 
-/// What changes what is read waits for the reads before it: of those under way anything may be read.
+/// A change of the bytes waits for the reads before it: of those under way anything may be read.
 fn make(change: Change, path: &std::path::Path, length: usize, taker: &Taker, asked: usize) {
     if let Change::Cut(_) | Change::Rewritten = change {
         taker.wait(asked);

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 const EXTENT: u32 = 1 << 16;
-/// Waits at most so long for what must come.
+/// The longest wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Those that this machine has.
@@ -106,7 +106,7 @@ fn start(reader: Reader, reads: u32, trial: Option<&Medium>) -> Disk {
     Disk::start(reader, reads, EXTENT, trial).unwrap()
 }
 
-/// Takes so long for each read, wherever it is.
+/// Takes this long for each read, wherever it is.
 fn medium(time: Duration) -> Medium {
     let time_ns = Span::from_micros(time.as_micros() as u64);
     let rate_bps = Rate::at_least_one(1 << 40);

@@ -153,7 +153,7 @@ impl Swarms<'_> {
             let last = (last != Time::NEVER).then_some(last);
             world.monitor.send(end.class, last, world.now, end.transport.as_ref());
         }
-        // What ends within a message ends a write.
+        // A block that ends within a message ends a write.
         let ends = completes.is_none();
         if ends {
             let machine = self.peers[peer as usize].machine.as_ref();
@@ -394,7 +394,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// What has arrived at a socket may be read.
+    /// Bytes that have arrived at a socket may be read.
     pub(super) fn read_on(&mut self, world: &mut World, socket: u32) {
         let Some(news) = world.socket_event(socket) else { return };
         self.on_socket_event(world, socket, news);

@@ -13,9 +13,9 @@ pub(super) struct SeedDisk<'p> {
     spec: &'p plan::Storage,
     storage: Storage,
     file: FileId,
-    /// What each client of the machine is: a block for a neighbour.
+    /// The block for a neighbour that each client of the machine is.
     asked: Vec<Block>,
-    /// What it had done at the begin and at the end of what counts.
+    /// Its counters at the begin and at the end of what counts.
     begin: Option<origin::Counts>,
     end: Option<origin::Counts>,
 }
@@ -40,7 +40,7 @@ impl<'p> SeedDisk<'p> {
         let file = storage.machine.open(torrent.bytes()).expect("the file is not too long");
         SeedDisk { peer, spec, storage, file, asked: Vec::new(), begin: None, end: None }
     }
-    /// What it did in the part of the run that counts.
+    /// Its counters in the part of the run that counts.
     fn done(&self, now: Time, window: Option<&Window>) -> (origin::Counts, origin::Counts) {
         let present = self.storage.counts(now);
         let from = self.begin.clone().unwrap_or_else(|| match window {

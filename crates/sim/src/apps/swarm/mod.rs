@@ -148,9 +148,9 @@ struct Peer {
     disk: Option<u32>,
     /// Its connections to web seeds, by number, as far as it ever had one.
     web_seeds: Vec<WebSeedLink>,
-    /// What it does now.
+    /// Its state.
     standing: Standing,
-    /// What web seeds had brought when it left.
+    /// Bytes that web seeds had brought when it left.
     last_brought: Vec<FromWebSeed>,
 }
 
@@ -200,7 +200,7 @@ fn low_watermark(profile: &Profile, upload: UploadLimit) -> u64 {
 }
 
 impl Peer {
-    /// What it has done, while it is there.
+    /// Its progress, while it is there.
     fn progress(&self) -> Option<Progress> {
         self.machine.as_ref().map(|machine| Progress {
             down: machine.bytes_down(),
@@ -280,11 +280,11 @@ impl<'p> Swarms<'p> {
         let peer = self.rules.peer(peer);
         self.spec(peer.swarm)?.populations.get(peer.population as usize)
     }
-    /// What the client of a peer has done, while it is there.
+    /// The progress of a peer's client, while it is there.
     fn progress(&self, peer: u32) -> Option<Progress> {
         self.peers[peer as usize].progress()
     }
-    /// What a peer sent may have been acknowledged.
+    /// Bytes of a peer may have been acknowledged.
     fn heard(&mut self, world: &World, peer: u32, socket: u32) {
         if self.draining > 0 && is_acknowledged(world, socket) {
             self.settle_uplink(world, peer);

@@ -1,4 +1,4 @@
-//! What is recorded of swarms beyond their rules: unchokes, and what upload controllers did.
+//! The records of swarms beyond their rules: unchokes, and the orders of upload controllers.
 
 use super::*;
 use flashcrowd_workload::{Column, names};

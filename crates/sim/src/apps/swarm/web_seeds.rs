@@ -50,7 +50,7 @@ impl WebSeedLink {
 }
 
 impl Peer {
-    /// What each of its web seeds has brought it.
+    /// The bytes of each of its web seeds.
     pub(super) fn brought(&self) -> Vec<FromWebSeed> {
         let Some(machine) = &self.machine else { return self.last_brought.clone() };
         (0..).map_while(|seed| machine.from_web_seed(seed)).collect()
@@ -195,7 +195,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// What a connection to a web seed carries.
+    /// The content of a connection to a web seed.
     pub(super) fn web_seed_stream(&self, swarm: u32, seed: u32) -> ConnectionContent {
         let Some((web_seed, origin)) = self.web_seed(swarm, seed) else {
             return ConnectionContent::lines();

@@ -66,7 +66,7 @@ impl Flight {
         self.sent.iter_mut().for_each(|known| known.lost = false);
     }
 
-    /// What ends above `start`.
+    /// Transmissions that end above `start`.
     fn from(&mut self, start: u64) -> impl Iterator<Item = &mut Transmission> {
         let first = self.sent.partition_point(|known| known.end <= start);
         self.sent.range_mut(first..)

@@ -43,7 +43,7 @@ pub(crate) struct LoggedEnd {
     /// Whether this end opens the connection.
     pub(crate) active: bool,
     pub(crate) transport: &'static str,
-    /// What the stack or configuration is called, and its congestion controller.
+    /// The name of the stack or configuration, and its congestion controller.
     pub(crate) stack: String,
     pub(crate) controller: &'static str,
     /// The queueing delay that a controller of the LEDBAT family aims at.

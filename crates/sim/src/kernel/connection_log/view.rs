@@ -61,7 +61,7 @@ macro_rules! words {
     };
 }
 
-/// What both transports count alike.
+/// Metrics that both transports count alike.
 macro_rules! metrics {
     ($stats:ident, $pacing_rate:expr) => {{
         let measured = |span: Span| (!$stats.srtt.is_zero()).then_some(span);
@@ -137,7 +137,7 @@ fn of_utp(utp: &utp::Connection, active: bool) -> View {
     }
 }
 
-/// What the timer for losses is set for, and until when.
+/// The purpose of the timer for losses, and its expiry.
 pub(super) fn loss_timer(transport: &Transport) -> Option<(&'static str, Time)> {
     match transport {
         Transport::Tcp(tcp) => tcp.loss_timer().map(|(timer, at)| {

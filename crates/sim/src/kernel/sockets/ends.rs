@@ -48,7 +48,7 @@ fn open(sockets: &mut Sockets<u32>, stack: &Stack) -> u32 {
     first
 }
 
-/// What both ends send, and no time passes.
+/// Both ends send all they have, and no time passes.
 fn carry(sockets: &mut Sockets<u32>) {
     let mut quiet = 0;
     for from in [0, 1].into_iter().cycle() {
@@ -123,7 +123,7 @@ fn room_is_reported_only_if_it_is_more_than_before() {
     assert_eq!([0, most - 1, most, most + 1].map(clamp), [0, u32::MAX - 1, u32::MAX, u32::MAX]);
 }
 
-/// What an end may not keep when its pair is used again.
+/// State that an end must not keep when its pair is used again.
 #[test]
 fn a_pair_is_free_when_both_ends_are_over_and_nothing_is_between_them() {
     let mut sockets = established();

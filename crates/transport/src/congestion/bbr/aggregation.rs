@@ -1,8 +1,8 @@
 use super::bytes_in;
 use flashcrowd_base::{Span, Time};
 
-/// How much more than the bandwidth arrives at once, where acknowledgements come in clumps: bytes
-/// acknowledged beyond what the rate promises since the clump began.
+/// How much more than the bandwidth arrives at once, where acknowledgements come in bursts: bytes
+/// acknowledged beyond what the rate promises since the burst began.
 #[derive(Clone, Debug)]
 pub(super) struct Epoch {
     begun: Time,
@@ -73,7 +73,7 @@ impl Excess {
         self.slots[0] = self.slots[0].max(excess);
     }
 
-    /// What the window is larger by.
+    /// The bytes by which the window is larger.
     pub(super) fn allowance(&self, rate: u64) -> u64 {
         self.slots[0].max(self.slots[1]).min(bytes_in(rate, LONGEST))
     }

@@ -20,7 +20,7 @@ use flashcrowd_base::Span;
 const MIN_PIPE_PACKETS: u64 = 4;
 /// The part of the estimated bandwidth that is used: a queue that was misjudged drains, in per cent.
 const USED_PER_CENT: u64 = 99;
-/// What the round trip is taken for until there is a sample (both versions).
+/// The round trip that is assumed until there is a sample (both versions).
 const ASSUMED_ROUND_TRIP: Span = Span::from_millis(1);
 /// Bandwidth must grow by a quarter in three rounds, or the pipe is full (both versions).
 const FULL_PIPE_GROWTH: (u64, u64) = (5, 4);
@@ -28,7 +28,7 @@ const FULL_PIPE_ROUNDS: u32 = 3;
 /// Time spent with few packets in flight, to see the round trip without a queue (both versions).
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
 
-/// What `rate` bytes per second deliver in this time.
+/// The bytes that `rate` bytes per second deliver in this time.
 fn bytes_in(rate: u64, time: Span) -> u64 {
     let nanos = u128::from(rate) * u128::from(time.nanos());
     u64::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)

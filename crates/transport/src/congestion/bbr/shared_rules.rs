@@ -1,4 +1,4 @@
-//! What both versions do alike, as tests of either.
+//! The common rules of both versions, as tests of either.
 
 use crate::congestion::tests::loss;
 use crate::congestion::{Controller, Loss};

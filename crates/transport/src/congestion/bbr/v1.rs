@@ -26,7 +26,7 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// Below this rate a packet is sent at a time, above it two (`bbr_min_tso_rate`), in bytes per second.
 const LONE_PACKET_RATE: u64 = 1_200_000 / 8;
 
-/// What it is doing.
+/// Its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate each round until the bandwidth does not grow.

@@ -61,7 +61,7 @@ impl BaseDelay {
         self.min
     }
 
-    /// Takes a sample, and returns how far it lies above the least delay so far.
+    /// Takes a sample, and returns its distance above the least delay.
     #[inline]
     pub(super) fn see(&mut self, now: Time, sample: u32) -> u32 {
         if !self.begun {

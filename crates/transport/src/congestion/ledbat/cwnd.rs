@@ -123,15 +123,15 @@ impl Cwnd {
         self.set(self.bytes.min(window as f64));
     }
 
-    /// What a driver sees for a threshold: above the window only in slow start.
+    /// The threshold that a driver sees: above the window only in slow start.
     #[inline]
     pub(super) fn shown_threshold(&self) -> u64 {
         if self.slow_start { self.threshold } else { self.threshold.min(self.bytes as u64) }
     }
 }
 
-/// What controllers with a [`Cwnd`] called `cwnd` answer alike; with `undo`, that reduction is taken
-/// back there alone.
+/// The common answers of controllers with a [`Cwnd`] called `cwnd`; with `undo`, that reduction is
+/// taken back there alone.
 macro_rules! answers_of_cwnd {
     (undo) => {
         fn on_undo(&mut self) {

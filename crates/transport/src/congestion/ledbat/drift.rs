@@ -56,7 +56,7 @@ impl Drift {
         self.drift = ((i64::from(self.drift) * 7 + change) / 8) as i32;
     }
 
-    /// What is added to the delay of a sender whose clock runs slow, in microseconds.
+    /// The addition to the delay of a sender whose clock runs slow, in microseconds.
     #[inline]
     pub(super) fn penalty(&self) -> i32 {
         if self.drift < TOLERATED { (TOLERATED - self.drift) / 7 } else { 0 }

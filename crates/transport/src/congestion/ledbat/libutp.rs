@@ -37,7 +37,7 @@ pub struct Libutp {
     opposite: BaseDelay,
 }
 
-/// What the window of `bytes` gains by an acknowledgement at this delay.
+/// The gain of a window of `bytes` by an acknowledgement at this delay.
 pub(super) fn gain(table: &Ledbat, bytes: f64, acked: f64, delay: f64) -> f64 {
     let target = table.target_micros();
     let window_factor = acked.min(bytes) / acked.max(bytes);

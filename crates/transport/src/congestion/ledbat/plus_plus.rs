@@ -5,7 +5,7 @@ use super::table::Ledbat;
 use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
-/// What the window is doing.
+/// The stage of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Slow start: the first one, or after a timeout.
@@ -41,7 +41,7 @@ pub struct PlusPlus {
     slowdown_at: Time,
     srtt: Span,
     now: Time,
-    /// What delay may still take this round trip, and where that ends.
+    /// The reduction that delay may still make this round trip, and where that ends.
     quota: f64,
     round_end: u64,
     filter: Filter,
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// What a round trip at this queueing delay does to 100 packets, base 20 ms: +1/6 up to the
+    /// The effect of a round trip at this queueing delay on 100 packets, base 20 ms: +1/6 up to the
     /// target, 1/6 - 10 at 66 ms, and never more than half.
     #[test]
     fn a_round_trip_moves_the_window_by_the_drafts_numbers() {

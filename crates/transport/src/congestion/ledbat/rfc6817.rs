@@ -31,7 +31,7 @@ impl Rule for OffTarget {
 /// LEDBAT by RFC 6817, in real numbers.
 pub type Rfc6817 = Steered<OffTarget>;
 
-/// What RFC 6817 says but for the rule by which the window moves.
+/// RFC 6817 without the rule by which the window moves.
 ///
 /// - Samples older than a round trip do not count for the current delay (section 2.4.2: the list
 ///   SHOULD be so limited), which matters for windows of less packets than the filter has samples.

@@ -44,7 +44,7 @@ flashcrowd_base::settings! {
         /// for no such bound. Read by `ledbat` and `fledbat`.
         #[max(1_000_000)]
         pub allowed_increase_packets: u32,
-        /// What a loss leaves of the window.
+        /// The factor by which a loss cuts the window.
         #[above(0.0)]
         #[max(1.0)]
         #[file("unit" = "share")]

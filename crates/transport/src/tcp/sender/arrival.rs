@@ -163,7 +163,7 @@ impl Sender {
         latest.or(smoothed)
     }
 
-    /// What begins at `seq` arrived after something above it (Linux: tcp_check_sack_reordering).
+    /// Bytes at `seq` arrived after something above them (Linux: tcp_check_sack_reordering).
     #[cold]
     pub(super) fn note_reordering(&mut self, seq: u64) {
         self.reordering_seen = true;

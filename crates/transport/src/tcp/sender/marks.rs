@@ -9,7 +9,7 @@ use flashcrowd_base::Time;
 
 /// ECN feedback from the other end.
 impl Sender {
-    /// What the handshake agreed on, and the first value of the counter of marked packets.
+    /// The agreement of the handshake, and the first value of the counter of marked packets.
     pub(in crate::tcp) fn agree_marks(&mut self, feedback: Feedback, cep: u8) {
         self.feedback = feedback;
         self.cep = cep;

@@ -29,7 +29,7 @@ const TIMER_GRAIN: Span = Span::from_millis(2);
 /// No tail-loss probe is open.
 const NO_TLP: u64 = u64::MAX;
 
-/// What the sender's one timer is set for.
+/// The purpose of the sender's one timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Retransmit,
@@ -99,7 +99,7 @@ pub(super) struct Sender {
     tlp_end_seq: u64,
     /// Duplicate acknowledgements of `snd_una` (without SACK).
     duplicates: u32,
-    /// The largest congestion window so far, which the send buffer follows.
+    /// The largest congestion window yet, which the send buffer follows.
     largest_cwnd: u32,
 
     // From here on in one line what the acknowledgement of arriving data waits for.
@@ -206,7 +206,7 @@ impl Sender {
         }
     }
 
-    /// What the handshake agreed on. Nothing has been sent yet; what was written stays queued.
+    /// The agreement of the handshake. Nothing has been sent yet; written bytes stay queued.
     pub(super) fn agree(&mut self, config: &Config, mss: u16, sack: bool, timestamps: bool) {
         let (end, closed) = (self.write_end, self.closed);
         let stream = self.controller.stream().cloned();
@@ -402,7 +402,7 @@ impl Sender {
     pub(super) fn controller_state(&self) -> Option<&'static str> {
         self.controller.state_name()
     }
-    /// What the timer is set for, and when it expires, if it is set.
+    /// The purpose of the timer, and its expiry, if it is set.
     pub(super) fn loss_timer(&self) -> Option<(LossTimer, Time)> {
         let kind = match self.timer {
             Timer::Retransmit => LossTimer::Retransmission,

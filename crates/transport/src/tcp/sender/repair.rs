@@ -39,7 +39,7 @@ impl Sender {
             } else if self.snd_una
                 >= self.repairs.recovery.recover + u64::from(self.phase == Phase::Cwr)
             {
-                // In CWR SND.UNA must lie above `recover`, as the segment with CWR comes after it (Linux).
+                // In CWR SND.UNA must be above `recover`, as the segment with CWR comes after it (Linux).
                 self.recovered(config);
             }
         }

@@ -1,7 +1,7 @@
 use crate::tcp::recovery::Recovery;
 use std::ops::{Deref, DerefMut};
 
-/// What a sender keeps of its losses, in a box that the first change makes: most connections of a
+/// A sender's state of its losses, in a box that the first change makes: most connections of a
 /// swarm never lose anything.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Repairs(Option<Box<State>>);

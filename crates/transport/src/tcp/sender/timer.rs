@@ -4,7 +4,8 @@ use crate::tcp::config::{Config, Reduction};
 use crate::tcp::recovery::Phase;
 use flashcrowd_base::{Span, Time};
 
-/// What a probe for a single segment allows for a delayed acknowledgement (RFC 8985: WCDelAckT).
+/// The time that a probe for a single segment allows for a delayed acknowledgement (RFC 8985:
+/// WCDelAckT).
 const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
 
 /// The one timer: retransmission, tail-loss probe, reordering, window probe.
@@ -112,7 +113,7 @@ impl Sender {
         };
         self.retries += 1;
         self.backoff = self.backoff.saturating_add(1);
-        // What was sent within the last round trip may still arrive (Linux, with RACK).
+        // Segments sent within the last round trip may still arrive (Linux, with RACK).
         let since = if config.rack && self.sack && !self.rack_rtt.is_zero() {
             let patience = self.rack_rtt + self.rtt.min() / 4;
             Time::from_nanos(now.nanos().saturating_sub(patience.nanos()))

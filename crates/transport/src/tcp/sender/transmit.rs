@@ -25,7 +25,7 @@ const LONGEST_SKB: u64 = (1 << 16) - 321;
 const LONGEST_TSO_PACKET: u64 = 1 << 16;
 const TSO_RTT_LOG: u32 = 9;
 
-/// What to send next: retransmissions, probes, new data.
+/// The next segments to send: retransmissions, probes, new data.
 impl Sender {
     /// Whether a zero-window probe is due; clears it.
     #[inline]
@@ -33,7 +33,8 @@ impl Sender {
         std::mem::take(&mut self.window_probe_due)
     }
 
-    /// What to send next. `paces` says what [`Sender::paces`] does, far behind what an acknowledgement needs.
+    /// The next segment to send. `paces` says what [`Sender::paces`] does, far behind what an acknowledgement
+    /// needs.
     #[inline(always)]
     pub(in crate::tcp) fn poll(
         &mut self,

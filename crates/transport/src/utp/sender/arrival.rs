@@ -282,7 +282,7 @@ impl Sender {
     }
 }
 
-/// What an acknowledgement delivered.
+/// The delivery of an acknowledgement.
 struct Delivery {
     bytes: u64,
     /// The part of them that the controller does not hear of.

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use flashcrowd_base::Span;
 
-    /// What is known after packets of acknowledgement number, timestamp and window.
+    /// The window that is known after packets of acknowledgement number, timestamp and window.
     fn known(packets: &[(u64, u32, u32)]) -> u64 {
         let config = profiles::libutp();
         let rtt = RoundTrip::new(&config);

@@ -28,7 +28,8 @@ impl Sender {
         self.outgoing(self.syn, 0, 0, false)
     }
 
-    /// What to send next. Nothing new unless the connection is `open`. `acks`: an acknowledgement is due.
+    /// The next packet to send. Nothing new unless the connection is `open`. `acks`: an acknowledgement
+    /// is due.
     #[inline]
     pub(in super::super) fn poll(
         &mut self,

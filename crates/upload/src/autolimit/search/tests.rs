@@ -12,7 +12,7 @@ struct Line {
 }
 
 impl Line {
-    /// A trial beside a download, whose queue adds 250 ms in the mean.
+    /// A trial with a download, whose queue adds 250 ms in the mean.
     fn with_trial(found: bool, bad: Option<f64>) -> Line {
         let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
         let mut line = Line {
@@ -69,7 +69,8 @@ fn a_trough_is_no_licence_once_the_line_is_known() {
     assert!(searching.accepted());
 }
 
-/// Beside a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows since.
+/// With a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows
+/// since.
 fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> SearchController {
     let mut line = Line::with_trial(false, None);
     line.control.lower(Some(Suspect { added: 0.3, upload, limit, used: limit }), states::SUSPECTED);

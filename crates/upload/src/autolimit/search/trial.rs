@@ -64,7 +64,7 @@ impl SearchController {
                 } else if let Some(reserve) = &mut self.reserve {
                     reserve.full(suspect.upload);
                 }
-                // While what is good and what is not lie far apart the search is not over.
+                // While the good and the bad limit are far apart the search is not over.
                 let far = suspect.limit > SEARCH * self.good;
                 self.hold(if far { 0 } else { self.patience });
                 self.patience = (2 * self.patience).min(MAX_PATIENCE);

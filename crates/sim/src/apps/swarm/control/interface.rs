@@ -55,7 +55,7 @@ impl Interface {
         }
     }
 
-    /// It is asked: bytes so far, up and down, as far as its answers tell.
+    /// It is asked: bytes up and down, as far as its answers say.
     pub(super) fn ask(&mut self, now: Time) -> [u64; 2] {
         if self.rules.refresh_ns.is_zero() {
             self.refresh(now);

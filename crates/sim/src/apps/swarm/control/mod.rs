@@ -1,5 +1,5 @@
-//! Upload controllers beside the clients of a population: what each is passed of its line and of its client, and
-//! what it does to the client's limit.
+//! Upload controllers beside the clients of a population: their inputs from line and client, and their orders to
+//! the client.
 
 mod interface;
 mod probes;
@@ -38,7 +38,7 @@ pub(super) struct UploadControl<'p> {
     limit: UploadLimit,
 }
 
-/// What a controller knew, wanted and did at an instant: a row of the table `control`.
+/// The input, aim and order of a controller at an instant: a row of the table `control`.
 pub(super) struct ControlRow {
     pub(super) peer: u32,
     pub(super) at: Time,

@@ -1,21 +1,21 @@
-//! The probes of an upload controller on their way, and what became of them.
+//! The probes of an upload controller on their way, and their results.
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_upload::{Answer, Probe};
 
-/// Probes on their way, and what became of them.
+/// Probes on their way, and their results.
 #[derive(Default)]
 pub(super) struct Probes {
     sent: u64,
     waiting: Vec<Waiting>,
-    /// The least round trip so far.
+    /// The least round trip.
     pub(super) base: Option<Span>,
     /// Since the last row: the latest answer, and how many had none.
     pub(super) rtt: Option<Span>,
     pub(super) lost: u32,
 }
 
-/// A probe without an answer so far.
+/// A probe without an answer yet.
 #[derive(Clone, Copy)]
 struct Waiting {
     number: u64,

@@ -11,8 +11,8 @@ fn probing(gain: u64) -> Bbr {
     bbr
 }
 
-/// Whether a phase of this gain is over, so long after it began and with so much in flight; the path
-/// holds 100 kB.
+/// Whether a phase of this gain is over, `millis` ms after it began and with `in_flight` bytes in
+/// flight; the path holds 100 kB.
 fn is_over(gain: u64, millis: u64, in_flight: u64, newly_lost: u64) -> bool {
     let mut bbr = probing(gain);
     let now = Time::START + Span::from_millis(millis);

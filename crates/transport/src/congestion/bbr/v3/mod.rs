@@ -82,7 +82,7 @@ pub struct BbrV3 {
     undo: Undo,
 }
 
-/// What a recovery that was for nothing gives back (section 5.5.11).
+/// The state that a spurious recovery gives back (section 5.5.11).
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     state: Option<State>,
@@ -187,7 +187,7 @@ impl BbrV3 {
         self.quantized(self.bdp_multiple(bw, (1, 1)))
     }
 
-    /// What is wanted in flight, unless congestion has cut the window below it.
+    /// The bytes that are wanted in flight, unless congestion has cut the window below it.
     fn target_in_flight(&self) -> u64 {
         self.bdp().min(self.window)
     }

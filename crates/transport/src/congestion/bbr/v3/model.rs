@@ -4,12 +4,13 @@ use crate::congestion::{LostData, RateSample};
 
 /// More than this lost of what was in flight is too much: 2 % (`LossThresh`).
 const LOSS_THRESHOLD: (u64, u64) = (2, 100);
-/// What a round with losses leaves of a bound (`Beta`).
+/// The factor by which a round with losses cuts a bound (`Beta`).
 const BETA: (u64, u64) = (7, 10);
 /// The part of the long-term bound that is left to others: 0.15 (`Headroom`).
 const HEADROOM: (u64, u64) = (15, 100);
 
-/// What the path is believed to take, in bytes and bytes per second; without a bound `u64::MAX`.
+/// The capacity that the path is believed to have, in bytes and bytes per second; without a bound
+/// `u64::MAX`.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// The greatest rate of the last cycle and of this one.

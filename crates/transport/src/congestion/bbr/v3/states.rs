@@ -8,7 +8,7 @@ use flashcrowd_base::{Span, Time};
 const STARTUP_LOSS_EVENTS: u32 = 6;
 /// Rounds after which Drain ends whatever is in flight (section 5.3.2).
 const MAX_DRAIN_ROUNDS: u64 = 3;
-/// Between probes for bandwidth lie two to three seconds, drawn at random (section 5.3.3.5.3) ...
+/// Two probes for bandwidth are two to three seconds apart, drawn at random (section 5.3.3.5.3) ...
 const MIN_PROBE_WAIT: Span = Span::from_secs(2);
 const PROBE_WAIT_SPREAD: Span = Span::from_secs(1);
 /// ... or as many rounds as Reno would take to win the window back, at most this.
@@ -19,7 +19,7 @@ const MAX_DOUBLINGS: u32 = 30;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 
-/// What it is doing.
+/// Its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Doubles the rate each round until the pipe is full.
