@@ -30,17 +30,20 @@ def of_rust(text: str) -> Iterator[str]:
     yield from (found[1] for line in text.splitlines() if (found := COMMENT.search(line)))
 
 
-LANGUAGES = {"python": ("python/flashcrowd", ".py*", of_python), "rust": ("crates", ".rs", of_rust)}
+LANGUAGES = {
+    "python": ("python/flashcrowd", {".py", ".pyi"}, of_python),
+    "rust": ("crates", {".rs"}, of_rust),
+}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_comments_use_plain_words(language: str) -> None:
-    folder, ending, comments = LANGUAGES[language]
+    folder, endings, comments = LANGUAGES[language]
     rules = tomllib.loads(RULES.read_text(encoding="utf-8"))["comments"]
     found = [
         f"{file.relative_to(ROOT)}: {len(hits)}: {', '.join(hits)}"
-        for file in sorted((ROOT / folder).rglob(f"*{ending}"))
-        if (hits := unplain(file, comments, rules["not"]))
+        for file in sorted((ROOT / folder).rglob("*"))
+        if file.suffix in endings and (hits := unplain(file, comments, rules["not"]))
     ]
     count = sum(int(line.split(": ")[1]) for line in found)
     most = rules[language]

@@ -453,7 +453,7 @@ impl Driver {
         });
         carrier.note_late(late);
         self.carrier = Some(carrier);
-        self.advance(self.latest); // Packets to other nodes were not sent.
+        self.advance(self.latest); // Packets to other nodes had no carrier.
         read
     }
 

@@ -345,7 +345,7 @@ mod tests {
         assert_eq!([1, 10, 1024, 65_536].map(|n| bucket(golden, n)), [0, 8, 904, 0xe220]);
     }
 
-    /// State of many links is small: a state with queues of its own is in a box.
+    /// There are many links, so a state is small: one with queues of its own is in a box.
     #[test]
     fn a_state_is_no_larger_than_pies() {
         assert!(size_of::<State>() <= size_of::<PieQueue>() + 8, "{}", size_of::<State>());

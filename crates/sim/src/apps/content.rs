@@ -13,11 +13,11 @@ pub(crate) struct ConnectionContent {
     pub(crate) port: u16,
     /// Whether a client has one UDP port for all of its uTP connections, that on which it listens.
     pub(crate) shares_port: bool,
-    /// The writing of each end, the one that opened the connection first.
+    /// The bytes that each end writes, the one that opened the connection first.
     pub(crate) ends: [Content; 2],
 }
 
-/// The writing of one end of a connection.
+/// The bytes that one end of a connection writes.
 pub(crate) enum Content {
     /// These bytes, and [`lines`] behind them.
     Lines(Vec<u8>),

@@ -55,7 +55,7 @@ impl Limits {
 
 /// An address, as the driver of an [`Endpoint`](super::Endpoint) has them.
 pub trait Address: Copy + Ord + Hash {
-    /// The part of the network that one owner is assumed to command as a whole.
+    /// The addresses that one owner is assumed to command as a whole.
     type Network: Copy + Ord + std::fmt::Debug;
     /// The network of this address.
     fn network(&self) -> Self::Network;
