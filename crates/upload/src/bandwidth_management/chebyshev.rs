@@ -23,8 +23,7 @@ parameters! {
         probe_timeout_ns: Span = Span::from_secs(4), 0.1..=60.0;
         /// Round trips in each window.
         samples: u32 = 10, 2..=10_000;
-        /// After each of these numbers of round trips, the windows of minima and of maxima forget their
-        /// extreme.
+        /// After this number of round trips, the windows of minima and of maxima forget their extreme.
         drop_every: u32 = 10, 2..=10_000;
         /// The probability of a false alarm.
         false_alarm: f64 = 0.05, 0.000001..=0.999;
