@@ -387,10 +387,12 @@ impl Download {
         }
     }
 
-    /// It starts. Requests are due now.
+    /// It starts, unless it was stopped before. Requests are due now.
     pub fn begin(&mut self, now: Time) {
-        self.started = Some(now);
-        self.changed = true;
+        if self.ended.is_none() {
+            self.started = Some(now);
+            self.changed = true;
+        }
     }
 
     /// Whether it is under way.

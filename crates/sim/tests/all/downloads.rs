@@ -16,7 +16,7 @@ fn run(plan: &Plan) -> Vec<Table> {
 }
 
 /// Host 0 downloads from host 1, which is a mirror of host 2.
-fn download() -> Download {
+pub(crate) fn download() -> Download {
     Download {
         name: "image".to_owned(),
         from: 1,

@@ -103,6 +103,30 @@ fn workloads() -> Vec<(Workload, &'static str, &'static str)> {
     ]
 }
 
+fn datagrams() -> [Workload; 2] {
+    let second = Span::from_secs(1);
+    let ping = Ping {
+        name: "ping".to_owned(),
+        from: 0,
+        to: 1,
+        size_bytes: 64,
+        interval_ns: second,
+        start_ns: Span::ZERO,
+        stop_ns: None,
+    };
+    let call = Call {
+        name: "voice".to_owned(),
+        from: 0,
+        to: 1,
+        size_bytes: 200,
+        interval_ns: second,
+        every_ns: None,
+        start_ns: Span::ZERO,
+        stop_ns: None,
+    };
+    [Workload::Ping(ping), Workload::Call(call)]
+}
+
 #[test]
 fn what_loses_its_connection_has_no_time() {
     for middle in [false, true] {
@@ -160,32 +184,46 @@ fn what_is_stopped_has_no_time_and_is_no_failure() {
     }
 }
 
+/// What the timeline stops before its start has no row.
+#[test]
+fn what_is_stopped_before_its_start_never_starts() {
+    let download = Workload::Download(crate::downloads::download());
+    let all = workloads().into_iter().map(|(workload, ..)| workload).chain(datagrams());
+    for mut workload in all.chain([download]) {
+        let (start_ns, table) = match &mut workload {
+            Workload::Transfer(it) => (&mut it.start_ns, "transfers"),
+            Workload::Web(it) => (&mut it.start_ns, "pages"),
+            Workload::Download(it) => (&mut it.start_ns, "fetches"),
+            Workload::Ping(it) => (&mut it.start_ns, "pings"),
+            Workload::Call(it) => (&mut it.start_ns, "calls"),
+            Workload::Origin(it) => {
+                let Arrivals::Sessions { at_ns, .. } = &mut it.populations[0].arrivals else {
+                    unreachable!("it has one visit")
+                };
+                (&mut at_ns[0], "downloads")
+            }
+            Workload::Swarm(_) => unreachable!("it is none of them"),
+        };
+        *start_ns = Span::from_secs(5);
+        let mut plan = network(0.0, workload);
+        let what = What::Stop { workload: 0 };
+        plan.timeline = vec![Change { at_ns: Span::from_secs(1), what }];
+        plan.stop.horizon_ns = Span::from_secs(60);
+        let tables = run(&plan, 1);
+        assert_eq!(outcome(&tables), ("completed".to_owned(), String::new()), "{table}");
+        assert_eq!(crate::common::table(&tables, table).rows(), 0, "{table}");
+        assert_eq!(numbers(&tables, "run", "payload_bytes_delivered"), [0.0], "{table}");
+    }
+}
+
 /// The connection may still be trying when the run ends: that nothing arrived is enough.
 #[test]
 fn a_dead_network_is_no_success() {
     let second = Span::from_secs(1);
-    let ping = Ping {
-        name: "ping".to_owned(),
-        from: 0,
-        to: 1,
-        size_bytes: 64,
-        interval_ns: second,
-        start_ns: Span::ZERO,
-        stop_ns: None,
-    };
-    let call = Call {
-        name: "voice".to_owned(),
-        from: 0,
-        to: 1,
-        size_bytes: 200,
-        interval_ns: second,
-        every_ns: None,
-        start_ns: Span::ZERO,
-        stop_ns: None,
-    };
+    let [ping, call] = datagrams();
     let datagrams = [
-        (Workload::Ping(ping), "pings", "rtt_s", "ping ping: no answer arrived to 10 requests"),
-        (Workload::Call(call), "calls", "mean_delay_s", "call voice: no packet arrived of 10 from"),
+        (ping, "pings", "rtt_s", "ping ping: no answer arrived to 10 requests"),
+        (call, "calls", "mean_delay_s", "call voice: no packet arrived of 10 from"),
     ];
     let nothing = [
         (flow(None, None), "transfers", "duration_s", "bulk: no byte arrived of 2 of 2 flows"),

@@ -1,6 +1,8 @@
 use crate::{calls, downloads, numbers, pings, seconds, swarms, transfers, webs, words};
 use flashcrowd_plan::{Plan, Workload};
-use flashcrowd_workload::{Calls, Downloads, Pings, Sender, Swarms, Table, Transfers, View, Webs};
+use flashcrowd_workload::{
+    Calls, Downloads, Ended, Pings, Sender, Swarms, Table, Transfers, View, Webs,
+};
 use std::mem::discriminant;
 
 /// Two workloads of each kind, the kinds one after another, twice.
@@ -61,6 +63,26 @@ fn the_timeline_stops_the_workload_that_it_names() {
             .filter_map(|it| it.send().is_none().then_some(it.workload))
             .collect();
         assert_eq!(stopped, Vec::from_iter(matches!(spec, Workload::Call(_)).then_some(workload)));
+    }
+}
+
+/// The engine may start what the timeline stopped before.
+#[test]
+fn what_is_stopped_before_its_start_does_not_start() {
+    let plan = mixed();
+    let mut downloads = Downloads::new(&plan, 1);
+    let mut webs = Webs::new(&plan, 1);
+    for download in &mut downloads.downloads {
+        assert!(download.end(seconds(1), Ended::Stopped));
+        download.begin(seconds(2));
+        assert!(!download.is_under_way() && download.next_request(seconds(2)).is_none());
+    }
+    for user in &mut webs.users {
+        assert!(!user.stop(), "no page is under way");
+        assert!(user.ask(seconds(2)).is_none());
+    }
+    for table in downloads.tables(&plan).iter().chain([&webs.table()]) {
+        assert_eq!(table.rows(), 0, "{}", table.name);
     }
 }
 
