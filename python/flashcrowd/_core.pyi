@@ -87,9 +87,6 @@ class RunHandle:
     @property
     def progress(self) -> float:
         """How far the run is, 0 to 1, as far as known."""
-    @property
-    def simulated_s(self) -> float:
-        """Simulated time so far, in seconds."""
 
 @final
 class Table:

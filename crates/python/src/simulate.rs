@@ -46,12 +46,6 @@ impl RunHandle {
     fn progress(&self) -> f64 {
         self.run.progress()
     }
-
-    /// Simulated time so far, in seconds.
-    #[getter]
-    fn simulated_s(&self) -> f64 {
-        self.run.simulated().seconds()
-    }
 }
 
 /// Run a plan (JSON) with a seed; gives the run's tables by name. Other Python threads go on.

@@ -121,7 +121,7 @@ impl<'p> Run<'p> {
             self.world.now = now;
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
-                handle.report(now, self.progress());
+                handle.report(self.progress());
                 if handle.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
@@ -133,7 +133,7 @@ impl<'p> Run<'p> {
             }
         }
         self.note_undelivered();
-        handle.report(self.world.now, 1.0);
+        handle.report(1.0);
         Ok(true)
     }
 

@@ -1,4 +1,3 @@
-use flashcrowd_base::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The link between a run and its starter, on another thread: how far it is, and stop.
@@ -7,7 +6,6 @@ pub struct RunHandle {
     cancelled: AtomicBool,
     /// Bits of an `f64` between 0 and 1.
     progress: AtomicU64,
-    nanos: AtomicU64,
 }
 
 impl RunHandle {
@@ -23,13 +21,8 @@ impl RunHandle {
     pub fn progress(&self) -> f64 {
         f64::from_bits(self.progress.load(Ordering::Relaxed))
     }
-    /// Simulated time.
-    pub fn simulated(&self) -> Time {
-        Time::from_nanos(self.nanos.load(Ordering::Relaxed))
-    }
-    pub(crate) fn report(&self, now: Time, progress: f64) {
+    pub(crate) fn report(&self, progress: f64) {
         self.progress.store(progress.clamp(0.0, 1.0).to_bits(), Ordering::Relaxed);
-        self.nanos.store(now.nanos(), Ordering::Relaxed);
     }
 }
 
@@ -40,10 +33,10 @@ mod tests {
     #[test]
     fn what_is_reported_is_read() {
         let handle = RunHandle::default();
-        assert_eq!((handle.progress(), handle.simulated()), (0.0, Time::START));
+        assert_eq!(handle.progress(), 0.0);
         for (reported, read) in [(0.25, 0.25), (1.5, 1.0), (-0.5, 0.0), (0.75, 0.75)] {
-            handle.report(Time::from_nanos(7), reported);
-            assert_eq!((handle.progress(), handle.simulated().nanos()), (read, 7));
+            handle.report(reported);
+            assert_eq!(handle.progress(), read);
         }
         assert!(!handle.is_cancelled());
         handle.cancel();

@@ -79,14 +79,6 @@ impl Bitfield {
             .map(move |word| index as u32 * 64 + word.trailing_zeros())
         })
     }
-    /// How many pieces are in it that `other` lacks.
-    pub fn missing_in(&self, other: &Bitfield) -> u32 {
-        self.words()
-            .iter()
-            .zip(other.words())
-            .map(|(mine, theirs)| (mine & !theirs).count_ones())
-            .sum()
-    }
 }
 
 #[cfg(test)]
@@ -119,20 +111,16 @@ mod tests {
             assert!(pieces.has(len - 1) && !pieces.has(len) && !pieces.has(u32::MAX));
             assert!(len == 1 || !pieces.has(len - 2));
             let full = Bitfield::full(len);
-            assert_eq!((full.missing_in(&pieces), pieces.missing_in(&full)), (len - 1, 0));
             assert!(full.iter().eq(0..len));
         }
     }
 
     #[test]
-    fn iterates_in_order_and_counts_what_another_lacks() {
+    fn iterates_in_order() {
         let mut pieces = Bitfield::new(130);
         for piece in [129, 0, 64, 63] {
             pieces.set(piece);
         }
         assert_eq!(pieces.iter().collect::<Vec<_>>(), [0, 63, 64, 129]);
-        let mut other = Bitfield::new(130);
-        other.set(63);
-        assert_eq!((pieces.missing_in(&other), other.missing_in(&pieces)), (3, 0));
     }
 }

@@ -478,10 +478,6 @@ impl Peer {
         };
         self.conns.get(conn).is_some_and(waits)
     }
-    /// Whether something waits for room in the socket buffer of the connection for blocks.
-    pub fn wants_data_space(&self, conn: ConnId) -> bool {
-        self.conns.get(conn).is_some_and(|c| c.has_data_connection() && !c.is_flushed())
-    }
     /// The limit changes in place. The number of slots by rate follows. With [`UploadLimit::Nothing`]
     /// all neighbours are choked; a block that is half-written goes out at the earlier limit.
     pub fn set_upload_limit(&mut self, now: Time, limit: impl Into<UploadLimit>) {

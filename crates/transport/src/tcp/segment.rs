@@ -40,12 +40,6 @@ impl Flags {
     /// In the IP header: marked as having met congestion, both bits.
     pub const CE: Flags = Flags(4096 | 8192);
 
-    /// Whether a queue may mark the packet instead of dropping it (or has marked it already).
-    #[inline]
-    pub const fn is_ecn_capable(self) -> bool {
-        self.intersects(Flags::CE)
-    }
-
     /// Whether all of `other` is set.
     #[inline]
     pub const fn contains(self, other: Flags) -> bool {

@@ -196,7 +196,7 @@ impl<N: Network> Pair<N> {
             Fate::Arrives(delay) => self.schedule(delay, who, segment),
             Fate::Marked(delay) => {
                 let mut segment = segment;
-                if segment.flags.is_ecn_capable() {
+                if segment.flags.intersects(Flags::CE) {
                     segment.flags |= Flags::CE;
                 }
                 self.schedule(delay, who, segment);
