@@ -763,8 +763,12 @@ class OriginRules:
         """A client loses its connection, and leaves."""
     def stop(self, now_s: float, place: int) -> None:
         """The timeline stops a server: its clients leave, and others go as soon as they come."""
-    def online(self, place: int) -> int:
-        """Clients of a server that are here."""
+    def due_s(self, place: int) -> float:
+        """When a server is to be asked what it has done; infinite if all that counts is known."""
+    def look(self, now_s: float, place: int, snapshot: str) -> None:
+        """Takes down what was due, as a server says it (JSON)."""
+    def close(self, now_s: float, place: int, snapshot: str) -> None:
+        """The run is over: what the server does from here on is no part of it."""
     def is_done(self) -> bool:
         """Whether all clients have come and gone."""
     def stalled(self, now_s: float) -> str | None:
@@ -780,14 +784,8 @@ class OriginRules:
         """
     def payload_bytes(self) -> int:
         """Bytes of blocks that have arrived."""
-    def tables(
-        self, place: int, before: tuple[float, str], after: tuple[float, str]
-    ) -> list[_Columns]:
-        """The tables `downloads` and `origins` about a server, as columns.
-
-        `before` and `after` are the instants at which it begins and ends to count, with its
-        snapshot there (JSON).
-        """
+    def tables(self, place: int) -> list[_Columns]:
+        """The tables `downloads`, `origins` and `series` about a server, after `close`."""
 
 @final
 class Division:

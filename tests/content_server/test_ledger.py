@@ -76,7 +76,7 @@ def rules_of(made: Any) -> _core.OriginRules:
 def played(until_s: float, made: Any, rules: _core.OriginRules | None = None) -> Ledger:
     """The ledger of a run that was looked at whenever it was due, half a second late."""
     server = Server()
-    ledger = Ledger(server, made, 1, rules or rules_of(made))  # type: ignore[arg-type]
+    ledger = Ledger(server, 1, rules or rules_of(made))  # type: ignore[arg-type]
     while ledger.due_s + 0.5 < until_s:
         server.now = ledger.due_s + 0.5
         ledger.look(server.now)
@@ -97,14 +97,14 @@ def test_without_a_window_all_counts() -> None:
     assert ledger.due_s == math.inf
     tables = ledger.tables()
     (row,) = tables["origins"]
-    assert (row["from_s"], row["to_s"]) == (0.5, 8.0)
-    assert (row["sent_bytes"], row["read_bytes"]) == (7500, 3750)
+    assert (row["from_s"], row["to_s"]) == (0.0, 8.0)
+    assert (row["sent_bytes"], row["read_bytes"]) == (8000, 4000)
     assert row["network_bps"] == pytest.approx(8000)
     assert row["miss_ratio"] == 0.5
-    assert row["residence_s"] == pytest.approx(45 / 15)
+    assert row["residence_s"] == pytest.approx(48 / 16)
     # The mean of the channels, as in the simulation.
-    assert row["disk_busy_s"] == pytest.approx((8.0 - 0.5) / 2 / 4)
-    assert (row["seeks"], row["disk_cost"]) == (8, 22.5)
+    assert row["disk_busy_s"] == pytest.approx(8.0 / 2 / 4)
+    assert (row["seeks"], row["disk_cost"]) == (8, 24.0)
     assert (row["downloads"], row["completed"], row["policy"]) == (2, 1, "circus")
     first, second = tables["downloads"]
     assert (first["peer"], first["host"], first["pieces"]) == (0, "client-1", SIZE // BLOCK)
@@ -142,12 +142,12 @@ def test_series_are_rates_and_levels_at_their_instants() -> None:
     rows = played(9.0, made, rules).tables()["series"]
     found = {(row["what"], row["t_s"]): row["value"] for row in rows}
     assert {row["source"] for row in rows} == {"origin"}
-    assert {at for what, at in found if what == "origin-rate"} == {2.0, 4.0, 6.0, 8.0}
+    assert {at for what, at in found if what == "origin-rate"} == {0.0, 2.0, 4.0, 6.0, 8.0}
     assert found["origin-rate", 6.0] == pytest.approx(8000)
     assert found["disk-rate", 8.0] == pytest.approx(4000)
     said = (found["disk-queue", 4.0], found["disk-waiting", 4.0], found["origin-clients", 4.0])
     assert said == (4, 5, 2)
-    assert len(found) == 4 + 2 * 4
+    assert len(found) == 5 + 3 * 4
 
 
 def test_a_disk_that_lost_its_pace_is_told() -> None:

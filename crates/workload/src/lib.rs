@@ -6,6 +6,7 @@
 //! simulator drives it in virtual time, the emulator in real time.
 
 mod call;
+mod counted;
 mod download;
 mod ending;
 pub mod origin;
@@ -19,6 +20,7 @@ mod transfer;
 mod web;
 
 pub use call::{Call, Calls};
+pub use counted::Counted;
 pub use download::{Came, Division, Download, Downloads, Ended, Request};
 pub use ending::Ending;
 pub use origin::Origins;

@@ -71,7 +71,7 @@ def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
         sockets = {"send_buffer_bytes": origin["unsent_bytes"]}
         server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
         rules = _core.OriginRules(_core.Plan(plan_json), seed)
-        ledger = Ledger(server, plan, index, rules)
+        ledger = Ledger(server, index, rules)
         crowd = Crowd(server, visits, contents, ledger, rules, rules.place(index))
         try:
             return played(crowd, ledger, rules, plan["stop"]["horizon_ns"] / 1e9, tell)

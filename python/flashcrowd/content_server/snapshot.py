@@ -48,7 +48,12 @@ class Snapshot(TypedDict):
 
 def snapshot(server: _core.ContentServer) -> Snapshot:
     """What a server does now."""
-    return json.loads(server.snapshot())
+    return parsed(server.snapshot())
+
+
+def parsed(said: str) -> Snapshot:
+    """What a server has said (JSON)."""
+    return json.loads(said)
 
 
 def pace(found: Snapshot) -> PaceReport:

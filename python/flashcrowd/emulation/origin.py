@@ -88,7 +88,7 @@ class Origin:
         with hosts.inside(self.spec["host"]) as place:
             made = settings(self.spec, folder, sockets)
             self._server = begin(made, [f"{place.address}:{self._port}"])
-        self._ledger = Ledger(self._server, self._plan, self._index, self._rules)
+        self._ledger = Ledger(self._server, self._index, self._rules)
 
     def start(self, table: Timetable) -> None:
         """Have everybody come in time."""

@@ -1,10 +1,10 @@
 //! Content servers.
 
-use flashcrowd_base::Span;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::DiskCounters;
 use flashcrowd_workload::Origins;
-use flashcrowd_workload::origin::Counts;
+use flashcrowd_workload::origin::{Counts, Ledger, Status};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -17,6 +17,8 @@ use crate::plan::Plan;
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct OriginRules {
     origins: Mutex<Origins>,
+    /// What is taken down of each server.
+    ledgers: Mutex<Vec<Ledger>>,
     plan: Plan,
 }
 
@@ -25,8 +27,10 @@ impl OriginRules {
     /// Those of a plan, in a run with a seed.
     #[new]
     fn new(plan: &Plan, seed: u64) -> OriginRules {
-        let origins = Mutex::new(Origins::new(plan.data(), seed));
-        OriginRules { origins, plan: plan.clone() }
+        let origins = Origins::new(plan.data(), seed);
+        let ledgers = vec![Ledger::new(plan.data()); origins.origins.len()];
+        let (origins, ledgers) = (Mutex::new(origins), Mutex::new(ledgers));
+        OriginRules { origins, ledgers, plan: plan.clone() }
     }
 
     /// The place of the content server that is this workload. Raises `ValueError`.
@@ -63,9 +67,24 @@ impl OriginRules {
         held(&self.origins).origins[place].stop(at(now_s));
     }
 
-    /// Clients of a server that are here.
-    fn online(&self, place: usize) -> u32 {
-        held(&self.origins).origins[place].online()
+    /// When a server is to be asked what it has done; infinite if all that counts is known.
+    fn due_s(&self, place: usize) -> f64 {
+        let due = held(&self.ledgers)[place].due();
+        if due == Time::NEVER { f64::INFINITY } else { due.seconds() }
+    }
+
+    /// Takes down what was due, as a server says it (JSON).
+    fn look(&self, now_s: f64, place: usize, snapshot: &str) -> PyResult<()> {
+        let status = self.status(now_s, place, snapshot)?;
+        held(&self.ledgers)[place].look(&status);
+        Ok(())
+    }
+
+    /// The run is over: what the server does from here on is no part of it.
+    fn close(&self, now_s: f64, place: usize, snapshot: &str) -> PyResult<()> {
+        let status = self.status(now_s, place, snapshot)?;
+        held(&self.ledgers)[place].close(&status);
+        Ok(())
     }
 
     /// Whether all clients have come and gone.
@@ -99,23 +118,28 @@ impl OriginRules {
         held(&self.origins).payload_bytes()
     }
 
-    /// The tables `downloads` and `origins` about a server by name, as their columns by name. `before` and `after` are
-    /// the instants at which it begins and ends to count, with its snapshot there.
-    fn tables(
-        &self,
-        place: usize,
-        before: (f64, String),
-        after: (f64, String),
-    ) -> PyResult<Vec<Named>> {
-        let counts = (counts((before.0, &before.1))?, counts((after.0, &after.1))?);
-        let origins = held(&self.origins);
-        let tables = origins.tables(self.plan.data(), place..place + 1, vec![counts]);
-        Ok(tables.into_iter().map(named).collect())
+    /// The tables `downloads`, `origins` and `series` about a server by name, as their columns by name, after `close`.
+    fn tables(&self, place: usize) -> Vec<Named> {
+        let (origins, ledgers) = (held(&self.origins), held(&self.ledgers));
+        let ledger = &ledgers[place];
+        let counts = vec![ledger.done()];
+        let [downloads, table] = origins.tables(self.plan.data(), place..place + 1, counts);
+        let series = ledger.series(&origins.origins[place].spec.name);
+        [downloads, table, series].into_iter().map(named).collect()
     }
 }
 
-/// The parts of a server's snapshot that are in the table `origins`: see `Snapshot` of the crate
-/// flashcrowd-server.
+impl OriginRules {
+    fn status(&self, now_s: f64, place: usize, snapshot: &str) -> PyResult<Status> {
+        let found: Snapshot = serde_json::from_str(snapshot)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let online = held(&self.origins).origins[place].online();
+        let (queued_reads, waiting) = (found.queued_reads, found.waiting);
+        Ok(Status { counts: counts(at(now_s), found), queued_reads, waiting, online })
+    }
+}
+
+/// The parts of a server's snapshot that are in tables: see `Snapshot` of the crate flashcrowd-server.
 #[derive(Deserialize)]
 struct Snapshot {
     served_bytes: u64,
@@ -126,6 +150,8 @@ struct Snapshot {
     reads_ahead: u64,
     evictions: u64,
     residence_s: f64,
+    waiting: u64,
+    queued_reads: u64,
     trial_disk: TrialDisk,
 }
 
@@ -136,9 +162,7 @@ struct TrialDisk {
     cost: f64,
 }
 
-fn counts((at_s, snapshot): (f64, &str)) -> PyResult<Counts> {
-    let found: Snapshot =
-        serde_json::from_str(snapshot).map_err(|error| PyValueError::new_err(error.to_string()))?;
+fn counts(at: Time, found: Snapshot) -> Counts {
     let TrialDisk { busy_s, positioned_reads: seeks, cost } = found.trial_disk;
     let machine = Counters {
         sent: found.served_bytes,
@@ -152,9 +176,6 @@ fn counts((at_s, snapshot): (f64, &str)) -> PyResult<Counts> {
         ..Counters::default()
     };
     let busy = Span::from_seconds(busy_s);
-    Ok(Counts {
-        at: at(at_s),
-        machine,
-        disk: DiskCounters { seeks, busy, cost, ..DiskCounters::default() },
-    })
+    let disk = DiskCounters { seeks, busy, cost, ..DiskCounters::default() };
+    Counts { at, machine, disk }
 }

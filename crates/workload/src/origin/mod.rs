@@ -1,7 +1,9 @@
 //! Content servers: which clients come and go, what they have, when they get no further, and the tables about both.
 
+mod ledger;
 mod rows;
 
+pub use ledger::{Ledger, Status};
 pub use rows::{Counts, Row, table};
 
 use crate::{Outcome, Table, is_due, lost};

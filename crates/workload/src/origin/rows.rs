@@ -68,7 +68,7 @@ pub(super) fn origins(
 }
 
 /// What a machine and its disk have done by some instant.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// The instant.
     pub at: Time,

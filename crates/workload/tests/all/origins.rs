@@ -2,8 +2,10 @@ use crate::{millis, numbers, plan, seconds, words};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_origin::Settings;
 use flashcrowd_origin::disk::{Medium, Ssd};
-use flashcrowd_plan::{Arrivals, Clients, Files, Origin, Plan, Window, Windowed, Workload};
-use flashcrowd_workload::origin::Counts;
+use flashcrowd_plan::{
+    Arrivals, Clients, Files, Origin, Plan, Sampled, Series, Window, Windowed, Workload,
+};
+use flashcrowd_workload::origin::{Counts, Ledger, Status};
 use flashcrowd_workload::{Origins, Outcome};
 use proptest::prelude::*;
 
@@ -172,6 +174,84 @@ fn each_server_has_its_place() {
     let [downloads, table] = origins.tables(&both, 1..2, vec![Default::default()]);
     assert_eq!(self::words(&downloads, "swarm"), ["slow"]);
     assert_eq!(self::words(&table, "origin"), ["slow"]);
+}
+
+/// A server that has sent 1000 bytes and read 500 a second, by this instant.
+fn status(at: Time) -> Status {
+    let mut counts = Counts { at, ..Counts::default() };
+    counts.machine.sent = (at.seconds() * 1000.0) as u64;
+    counts.machine.read = counts.machine.sent / 2;
+    Status { counts, queued_reads: 4, waiting: 5, online: 7 }
+}
+
+/// The ledger of such a server, each time asked half a second late, until a run ends.
+fn kept(plan: &Plan, end: Time) -> Ledger {
+    let mut ledger = Ledger::new(plan);
+    while ledger.due() < Time::NEVER && ledger.due() + Span::from_millis(500) < end {
+        ledger.look(&status(ledger.due() + Span::from_millis(500)));
+    }
+    ledger.close(&status(end));
+    ledger.close(&status(end + Span::from_secs(9)));
+    ledger
+}
+
+#[test]
+fn what_a_server_did_counts_in_the_window() {
+    let counted = |window: Option<(u64, Option<u64>)>, end| {
+        let mut plan = plan_of(1);
+        let window = window.map(|(from, to)| Window {
+            table: Windowed::Origins,
+            from_ns: Span::from_secs(from),
+            to_ns: to.map(Span::from_secs),
+        });
+        plan.measures.windows = window.into_iter().collect();
+        let (from, to) = kept(&plan, seconds(end)).done();
+        (from.at.seconds(), from.machine.sent, to.at.seconds(), to.machine.sent)
+    };
+    assert_eq!(counted(None, 8), (0.0, 0, 8.0, 8000));
+    assert_eq!(counted(Some((4, Some(10))), 20), (4.5, 4500, 10.5, 10_500));
+    assert_eq!(counted(Some((4, None)), 20), (4.5, 4500, 20.0, 20_000));
+    assert_eq!(counted(Some((4, Some(10))), 8), (4.5, 4500, 8.0, 8000));
+    assert_eq!(counted(Some((4, Some(10))), 3), (3.0, 3000, 3.0, 3000), "it did nothing in it");
+    let mut plan = plan_of(1);
+    let (from_ns, to_ns) = (Span::from_secs(4), Some(Span::from_secs(5)));
+    plan.measures.windows = vec![Window { table: Windowed::Origins, from_ns, to_ns }];
+    let mut ledger = Ledger::new(&plan);
+    ledger.close(&status(seconds(9)));
+    let (from, to) = ledger.done();
+    assert_eq!((from.at, to.at), (seconds(9), seconds(9)), "it was asked too late");
+}
+
+#[test]
+fn series_of_a_server_are_rates_and_levels_at_their_instants() {
+    let mut plan = plan_of(1);
+    let every = |what, every: u64| Series { what, every_ns: Span::from_secs(every) };
+    plan.measures.series = vec![
+        every(Sampled::OriginRate, 2),
+        every(Sampled::QueueDelay, 1),
+        every(Sampled::DiskRate, 4),
+        every(Sampled::DiskQueue, 4),
+        every(Sampled::DiskWaiting, 4),
+        every(Sampled::OriginClients, 4),
+    ];
+    let table = kept(&plan, seconds(7)).series("mirror");
+    let found: Vec<(&str, f64, f64)> = words(&table, "what")
+        .into_iter()
+        .zip(numbers(&table, "t_s").into_iter().zip(numbers(&table, "value")))
+        .map(|(what, (at, value))| (what, at, value))
+        .collect();
+    let of = |name: &str| -> Vec<(f64, f64)> {
+        let mine = found.iter().filter(|(what, ..)| *what == name);
+        mine.map(|(_, at, value)| (*at, *value)).collect()
+    };
+    let rates = [(0.0, 2000.0), (2.0, 8000.0), (4.0, 8000.0), (6.0, 8000.0)];
+    assert_eq!(of("origin-rate"), rates);
+    assert_eq!(of("disk-rate"), [(0.0, 500.0), (4.0, 4000.0)]);
+    assert_eq!(of("disk-queue"), [(0.0, 4.0), (4.0, 4.0)]);
+    assert_eq!(of("disk-waiting"), [(0.0, 5.0), (4.0, 5.0)]);
+    assert_eq!(of("origin-clients"), [(0.0, 7.0), (4.0, 7.0)]);
+    assert_eq!(found.len(), 4 + 4 * 2, "the network's are not a server's");
+    assert!(words(&table, "source").iter().all(|source| *source == "mirror"));
 }
 
 /// What may happen, after some milliseconds: to which client, and what.

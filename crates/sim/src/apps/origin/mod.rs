@@ -18,10 +18,9 @@ use super::writing::write;
 use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
 use client::{Client, Download};
-use counts::Counts;
 use flashcrowd_base::{Slab, Time};
 use flashcrowd_origin::{Failure, Output, Request};
-use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Window, Windowed, Workload};
+use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Windowed, Workload};
 use flashcrowd_workload::{self as workload, Table};
 use sending::Sending;
 use server::Server;
@@ -35,10 +34,6 @@ pub(crate) struct Origins<'p> {
     /// Of all servers, one server's behind the other's.
     clients: Vec<Client>,
     visitors: Slab<Visitor>,
-    /// What counts, if not all of the run, and each server's counts at its begin and at its end.
-    window: Option<&'p Window>,
-    begin: Vec<Counts>,
-    end: Vec<Counts>,
     /// Clients that are here, by host.
     on_host: Vec<u32>,
 }
@@ -74,9 +69,6 @@ impl<'p> Origins<'p> {
             servers: Vec::new(),
             clients: Vec::new(),
             visitors: Slab::default(),
-            window: plan.measures.window(Windowed::Origins),
-            begin: Vec::new(),
-            end: Vec::new(),
             on_host: vec![0; plan.network.hosts.len()],
         };
         for (index, workload) in (0u32..).zip(&plan.workloads) {
@@ -87,7 +79,7 @@ impl<'p> Origins<'p> {
                 let download = None;
                 origins.clients.push(Client { server, population, host, number, file, download });
             }
-            origins.servers.push(Server::new(index, spec));
+            origins.servers.push(Server::new(plan, index, spec));
         }
         origins
     }
@@ -418,8 +410,9 @@ impl App for Origins<'_> {
 
     fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
         if table == Windowed::Origins {
-            let counts = self.servers.iter().map(|server| server.counts(world.now)).collect();
-            *(if begins { &mut self.begin } else { &mut self.end }) = counts;
+            for server in &mut self.servers {
+                server.counted.mark(begins, server.counts(world.now));
+            }
         }
     }
 

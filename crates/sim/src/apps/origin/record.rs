@@ -37,25 +37,18 @@ impl Origins<'_> {
     }
 
     pub(super) fn done(&self, now: Time) -> Vec<Done<'_>> {
-        let of = |(place, server)| {
-            let (place, server): (u32, &Server<'_>) = (place, server);
-            let present = server.counts(now);
-            let zero = || Counts {
-                all: origin::Counts::default(),
-                downloads: vec![0; present.downloads.len()],
-                sent: vec![0; present.sent.len()],
-                read: vec![0; present.read.len()],
-            };
-            // A run that ended before its window began did nothing in it.
-            let begin = self.begin.get(place as usize).cloned();
-            let from = begin.unwrap_or_else(|| match self.window {
-                None => zero(),
-                Some(_) => present.clone(),
-            });
-            let to = self.end.get(place as usize).cloned().unwrap_or(present);
+        let zero = |present: &Counts| Counts {
+            all: origin::Counts::default(),
+            downloads: vec![0; present.downloads.len()],
+            sent: vec![0; present.sent.len()],
+            read: vec![0; present.read.len()],
+        };
+        let of = |server| {
+            let server: &Server<'_> = server;
+            let (from, to) = server.counted.done(zero, server.counts(now));
             Done { server, from, to }
         };
-        (0u32..).zip(&self.servers).map(of).collect()
+        self.servers.iter().map(of).collect()
     }
 
     pub(super) fn origin_files(&self, done: &[Done<'_>]) -> Table {

@@ -4,7 +4,8 @@ use super::visitor::Served;
 use crate::apps::storage::Storage;
 use flashcrowd_base::Time;
 use flashcrowd_origin::{ClientId, FileId, Layout, ReadId};
-use flashcrowd_plan as plan;
+use flashcrowd_plan::{self as plan, Plan, Windowed};
+use flashcrowd_workload::Counted;
 use std::collections::VecDeque;
 
 /// A content server: its machine and its disk.
@@ -24,10 +25,12 @@ pub(super) struct Server<'p> {
     pub(super) downloads: Vec<u32>,
     pub(super) sent: Vec<u64>,
     pub(super) read: Vec<u64>,
+    /// What it has done in the part of the run that counts.
+    pub(super) counted: Counted<Counts>,
 }
 
 impl<'p> Server<'p> {
-    pub(super) fn new(workload: u32, spec: &'p plan::Origin) -> Server<'p> {
+    pub(super) fn new(plan: &Plan, workload: u32, spec: &'p plan::Origin) -> Server<'p> {
         let plan::Files { count, size_bytes, .. } = spec.files;
         // The check of the plan has asked for both.
         let mut storage = Storage::new(&spec.settings, &spec.disk);
@@ -45,6 +48,7 @@ impl<'p> Server<'p> {
             downloads: vec![0; count as usize],
             sent: vec![0; count as usize],
             read: vec![0; count as usize],
+            counted: Counted::new(plan.measures.window(Windowed::Origins)),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::*;
 use crate::apps::storage::{MAX_READS, Storage};
 use flashcrowd_origin::{ClientId, FileId, Output, Request};
-use flashcrowd_plan::{Window, Windowed};
-use flashcrowd_workload::origin;
+use flashcrowd_plan::Windowed;
+use flashcrowd_workload::{Counted, origin};
 use std::slice;
 
 /// The disk of a seed and the memory before it.
@@ -15,9 +15,8 @@ pub(super) struct SeedDisk<'p> {
     file: FileId,
     /// The block for a neighbour that each client of the machine is.
     asked: Vec<Block>,
-    /// Its counters at the begin and at the end of what counts.
-    begin: Option<origin::Counts>,
-    end: Option<origin::Counts>,
+    /// What it did in the part of the run that counts.
+    counted: Counted<origin::Counts>,
 }
 
 /// A block, and the connection that it is for.
@@ -31,6 +30,7 @@ pub(super) struct Block {
 
 impl<'p> SeedDisk<'p> {
     fn new(
+        plan: &Plan,
         peer: u32,
         spec: &'p plan::Storage,
         torrent: &Torrent,
@@ -38,17 +38,8 @@ impl<'p> SeedDisk<'p> {
     ) -> SeedDisk<'p> {
         let mut storage = Storage::new(&spec.settings(block_bytes), &spec.disk);
         let file = storage.machine.open(torrent.bytes()).expect("the file is not too long");
-        SeedDisk { peer, spec, storage, file, asked: Vec::new(), begin: None, end: None }
-    }
-    /// Its counters in the part of the run that counts.
-    fn done(&self, now: Time, window: Option<&Window>) -> (origin::Counts, origin::Counts) {
-        let present = self.storage.counts(now);
-        let from = self.begin.clone().unwrap_or_else(|| match window {
-            None => origin::Counts::default(),
-            // A run that ended before its window began did nothing in it.
-            Some(_) => present.clone(),
-        });
-        (from, self.end.clone().unwrap_or(present))
+        let counted = Counted::new(plan.measures.window(Windowed::Origins));
+        SeedDisk { peer, spec, storage, file, asked: Vec::new(), counted }
     }
 }
 
@@ -62,7 +53,7 @@ impl<'p> Swarms<'p> {
             };
             let Some(block_bytes) = self.spec(swarm).map(|spec| spec.block_bytes) else { continue };
             let torrent = &self.all[swarm as usize].torrent;
-            let disk = SeedDisk::new(number, spec, torrent, block_bytes);
+            let disk = SeedDisk::new(self.plan, number, spec, torrent, block_bytes);
             self.peers[number as usize].disk = Some(self.disks.len() as u32);
             self.disks.push(disk);
         }
@@ -124,16 +115,15 @@ impl<'p> Swarms<'p> {
     /// What counts of disks begins or ends.
     pub(super) fn mark_disks(&mut self, now: Time, begins: bool) {
         for disk in &mut self.disks {
-            let counts = Some(disk.storage.counts(now));
-            *(if begins { &mut disk.begin } else { &mut disk.end }) = counts;
+            disk.counted.mark(begins, disk.storage.counts(now));
         }
     }
     /// Seeds with a disk, among the content servers; nothing if there are none.
     pub(super) fn disks_table(&self, world: &World) -> Option<Table> {
-        let window = self.plan.measures.window(Windowed::Origins);
         let rows = self.disks.iter().map(|disk| {
             let peer = self.rules.peer(disk.peer);
-            let (from, to) = disk.done(world.now, window);
+            let present = disk.storage.counts(world.now);
+            let (from, to) = disk.counted.done(|_| origin::Counts::default(), present);
             origin::Row {
                 origin: self.spec(peer.swarm).map_or("", |spec| &spec.name),
                 host: &world.network.host(peer.host).name,
