@@ -232,7 +232,11 @@ def onset(study: StudyEvidence, given: Given) -> Measure:
         first = standing[-1] + 1 if len(standing) else 0
         if first < len(table):
             found[run] = float(table[first, 0])
-    note = f"Below {100 * share:g} % of the download at the first two limits, and not above later."
+    percent = f"{100 * share:g} %"
+    note = (
+        f"The first limit from which the download stays below {percent} of that at the two "
+        "lowest limits."
+    )
     name = f"limit from which the download is below {100 * share:g} %"
     return Measure(name, "kbit/s", found, note)
 
