@@ -489,7 +489,9 @@ def crowd(*words: str) -> None:
         for by, player in engines.items():
             tables = player.run(plans[case], seed, player.handle())
             row, found[case, by] = told(tables, (chosen.slow, "T3"))
-            pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
+            pace = (
+                kept_pace(tables, player.finish().get("pace", [])[-1]) if by == "loopback" else ""
+            )
             print(f"{case:11} {by:10} {row}  {pace}", flush=True)
     bases = ("no cache", "in-order", "nginx")
     for (case, by), (network, fast) in found.items():

@@ -17,7 +17,7 @@ from tests.runner.bytes import tables
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.base.need import Need
 from flashcrowd.cluster.pool import Dask
-from flashcrowd.engines import EngineFault
+from flashcrowd.engines import Build, EngineFault
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct
@@ -117,7 +117,7 @@ def test_runs_and_workers_are_counted(study: Path, client: Client) -> None:
 
 
 class OtherSources(Simulator):
-    def build(self):
+    def build(self) -> Build:
         return {**super().build(), "engine": "0123456789abcdef"}
 
 

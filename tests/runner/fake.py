@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from flashcrowd.base.cores import cores
 from flashcrowd.base.need import Need
-from flashcrowd.engines import Cancelled, EngineFault
+from flashcrowd.engines import Build, Cancelled, EngineFault, Finish
 from flashcrowd.plan.digest import digest
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Engine, Manifest, Point, Run
@@ -26,6 +26,10 @@ class FakeHandle:
 
     def cancel(self) -> None:
         self.stop.set()
+
+
+class Kept(Finish, total=False):
+    finished_after: int
 
 
 class FakeEngine:
@@ -56,11 +60,19 @@ class FakeEngine:
     def at_once(self, needs: Sequence[Need]) -> int:
         return cores()
 
-    def finish(self) -> Mapping[str, Any]:
+    def finish(self) -> Kept:
         return {"finished_after": len(self.ran)}
 
-    def build(self) -> Mapping[str, Any]:
-        return {"version": "0.0", "engine": self.digest, "commit": None}
+    def build(self) -> Build:
+        return {
+            "version": "0.0",
+            "profile": "release",
+            "commit": None,
+            "engine": self.digest,
+            "emulation": "",
+            "server": "",
+            "rustc": None,
+        }
 
     def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
         with self._lock:
