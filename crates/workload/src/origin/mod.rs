@@ -183,7 +183,7 @@ impl Origin {
         let whole = |end: u64| if end == size { size } else { end - end % block };
         let (from, to) = (whole(bytes.start), whole(bytes.end));
         if to > from {
-            client.blocks += (to.div_ceil(block) - from.div_ceil(block)) as u32;
+            client.blocks += (to - from).div_ceil(block) as u32;
             client.bytes += to - from;
             self.last_progress = now;
         }

@@ -55,18 +55,18 @@ impl Download {
         self.on_the_way.extend(self.sending.last());
     }
 
-    /// `bytes` of the stream have come: reports each missing block that is whole by that.
-    pub(super) fn receive(&mut self, bytes: u64, mut whole: impl FnMut(u32)) {
+    /// `bytes` of the stream have come; whether a block is whole by that.
+    pub(super) fn receive(&mut self, bytes: u64) -> bool {
         self.received += bytes;
-        while let Some((end, block)) = self.on_the_way.front().copied()
-            && end <= self.received
-        {
-            self.on_the_way.pop_front();
-            let new = self.missing.remove(block);
-            debug_assert!(new, "block {block} came twice");
-            if new {
-                whole(block);
-            }
-        }
+        self.on_the_way.front().is_some_and(|(end, _)| *end <= self.received)
+    }
+
+    /// The next block that has become whole.
+    pub(super) fn next_whole(&mut self) -> Option<u32> {
+        let (_, block) = *self.on_the_way.front().filter(|(end, _)| *end <= self.received)?;
+        self.on_the_way.pop_front();
+        let new = self.missing.remove(block);
+        debug_assert!(new, "block {block} came twice");
+        Some(block)
     }
 }

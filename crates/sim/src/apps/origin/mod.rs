@@ -245,15 +245,23 @@ impl<'p> Origins<'p> {
 
     /// Something has come at a client.
     fn receive(&mut self, world: &mut World, index: u32, bytes: u64) {
+        let download = self.clients[index as usize].download.as_deref_mut();
+        if download.is_some_and(|it| it.receive(bytes)) {
+            self.take_blocks(world, index);
+        }
+    }
+
+    /// Blocks have become whole at a client. Not inlined: most packets bring none.
+    #[inline(never)]
+    fn take_blocks(&mut self, world: &mut World, index: u32) {
         let client = &mut self.clients[index as usize];
         let Some(download) = client.download.as_deref_mut() else { return };
-        let server = &mut self.servers[client.server as usize];
-        let layout = server.layout(client.file);
+        let layout = self.servers[client.server as usize].layout(client.file);
         let rules = &mut self.rules.origins[client.server as usize];
         let mut is_whole = false;
-        download.receive(bytes, |block| {
+        while let Some(block) = download.next_whole() {
             is_whole = rules.receive(world.now, client.number, layout.block_bytes(block));
-        });
+        }
         if is_whole {
             client.download = None;
             self.on_host[client.host as usize] -= 1;
