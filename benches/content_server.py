@@ -456,10 +456,12 @@ def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, An
         extra = "directio 512; aio threads;"
         port, _ = stack.enter_context(nginx(place, False, extra, f"1 {extent}"))
         server: Any = NginxServer(port, disk)
-        ledger = Ledger(server, plan, 0)
-        guests = LoopbackCrowd(server, visits, contents, ledger)
+        rules = _core.OriginRules(_core.Plan(plan_json), seed)
+        ledger = Ledger(server, 0, rules)
+        guests = LoopbackCrowd(server, visits, contents, ledger, rules, rules.place(0))
         server.visitors = guests.visitors
-        found = played(guests, ledger, plan["stop"], lambda progress: None)
+        horizon_s = plan["stop"]["horizon_ns"] / 1e9
+        found = played(guests, ledger, rules, horizon_s, lambda progress: None)
     tables = {name: pa.Table.from_pylist(rows) for name, rows in found.tables.items()}
     return tables, {**found.pace}
 
@@ -563,14 +565,14 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
         print("server                 network  disk MB/s   T3 s (of those that have it), processor")
         for name, (port, process), in_order in cases:
             before, io = used(process), process.io_counters().read_bytes
-            visitors = come(port, content, count, seconds, in_order)
+            stays = come(port, content, count, seconds, in_order)
             read = process.io_counters().read_bytes - io
             took = [
-                it.left_s - it.arrived_s
-                for it in visitors
-                if it.answer.complete and it.left_s is not None and it.visit.population == "T3"
+                left_s - it.visit.at_s
+                for it, left_s in stays
+                if it.answer.complete and it.visit.population == "T3"
             ]
-            sent = sum(it.answer.received for it in visitors)
+            sent = sum(it.answer.received for it, _ in stays)
             print(
                 f"{name:21} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
                 f"{statistics.mean(took) if took else math.nan:6.2f} ({len(took)}; the line alone "
@@ -578,26 +580,30 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
             )
 
 
-def come(port: int, content: bytes, count: int, seconds: float, in_order: bool) -> list[Visitor]:
-    """Clients, until the time is over."""
-    visitors: list[Visitor] = []
+def come(
+    port: int, content: bytes, count: int, seconds: float, in_order: bool
+) -> list[tuple[Visitor, float]]:
+    """Clients until the time is over, each with the second in which it left."""
+    here: list[Visitor] = []
+    gone: list[tuple[Visitor, float]] = []
     buffer = memoryview(bytearray(1 << 18))
     begin = time.monotonic()
     while (now := time.monotonic() - begin) < seconds:
-        while len(visitors) < min(count, now * 4):
-            number = len(visitors)
+        while (number := len(here) + len(gone)) < min(count, now * 4):
             population = ("T10", "T3")[number % 2]
             visit = Visit(number, population, 0, "", 0, now, None, LINES[population], in_order)
-            visitors.append(Visitor(visit, ("127.0.0.1", port), "/file", content, now))
-        for visitor in visitors:
+            address = ("127.0.0.1", port)
+            here.append(Visitor(visit, address, "/file", content, now, lambda pieces: None))
+        for visitor in list(here):
             at = time.monotonic() - begin
-            if visitor.left_s is None and not visitor.turn(at, buffer):
-                visitor.close(at)
+            if not visitor.turn(at, buffer):
+                visitor.close()
+                here.remove(visitor)
+                gone.append((visitor, at))
         time.sleep(0.004)
-    for visitor in visitors:
-        if visitor.left_s is None:
-            visitor.close(seconds)
-    return visitors
+    for visitor in here:
+        visitor.close()
+    return [*gone, *((visitor, seconds) for visitor in here)]
 
 
 def main() -> None:
