@@ -69,7 +69,7 @@ fn main() {
 fn commit(crates: &Path) -> Option<String> {
     let root = crates.parent()?;
     if !root.join(".git").exists() {
-        return None; // A source package inside of somebody else's repository.
+        return None; // A source package inside of another repository.
     }
     for file in [".git/HEAD", ".git/logs/HEAD"] {
         if root.join(file).exists() {

@@ -446,7 +446,7 @@ def request_queue_time_s(rule: str) -> float | None:
     """
 
 def content_memory(cache_bytes: int, extent_bytes: int, reads: int) -> int:
-    """The least memory with which a server's machine has so many bytes for its cache (Linux)."""
+    """The least memory with which a server's machine has this many bytes for its cache (Linux)."""
 
 def content_policies() -> list[str]:
     """Names of the policies of a content server, in the order in which they are shown (Linux)."""

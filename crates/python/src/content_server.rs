@@ -24,7 +24,7 @@ pub(crate) fn content_policies() -> Vec<&'static str> {
     Scheduling::NAMES.to_vec()
 }
 
-/// The least memory with which a server's machine has so many bytes for its cache.
+/// The least memory with which a server's machine has this many bytes for its cache.
 #[pyfunction]
 pub(crate) fn content_memory(cache_bytes: u64, extent_bytes: u32, reads: u32) -> u64 {
     flashcrowd_server::memory_for(cache_bytes, extent_bytes, reads)

@@ -28,7 +28,7 @@ pub fn has_slow_start(rules: &Requests) -> bool {
     matches!(rules.backlog, RequestPipeline::QueueTime { .. })
 }
 
-/// Mainline's requests are worth so many seconds of the metered rate, and two more.
+/// Mainline's requests are worth this many seconds of the metered rate, and two more.
 const MAINLINE_QUEUE_S: f64 = 4.0;
 
 /// How many seconds of the metered rate the outstanding requests are worth; none if their number is fixed.

@@ -48,7 +48,7 @@ class Settings:
         data_apart: whether the plan asks for connections of their own for the blocks.
         utp_target_s: the delay that uTP aims at in queues; None for the program's own.
         refresh_s: how often the program renews what it says to an upload controller; None for as
-            suits whoever else asks.
+            suits other callers.
     """
 
     profile: str

@@ -49,7 +49,7 @@ def listening(text: str) -> list[str]:
 
 
 _FAR = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-"""Addresses that nobody has (RFC 5737, RFC 3849), to ask the system by which of its own it goes."""
+"""Addresses for documentation (RFC 5737, RFC 3849): the system is asked for its own on the way."""
 
 
 def reachable(scheme: str, address: str) -> list[str]:
@@ -71,7 +71,7 @@ def reachable(scheme: str, address: str) -> list[str]:
 
 
 def in_a_browser(places: Sequence[str], listing: bool) -> str:
-    """What somebody sees who opens the server in a browser, and where."""
+    """The page that a browser shows of the server, and its address."""
     here, *others = places
     where = here
     if others:

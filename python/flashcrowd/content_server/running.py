@@ -25,7 +25,7 @@ LOG_EVERY = 60.0
 
 
 HANGUP = {signal.SIGHUP}
-"""Asks for what was read at the begin to be read anew."""
+"""Asks for a second reading of what was read at the begin."""
 
 
 class Unable(Exception):
@@ -153,7 +153,7 @@ def run(
         server: it has begun.
         interval: seconds between two lines; 0 for none; None: each second on a terminal, else
             each minute in which something was sent.
-        reloaded: what is read anew on SIGHUP, in words.
+        reloaded: what is read again on SIGHUP, in words.
         drain: seconds that answers under way have when it is stopped.
 
     Returns:

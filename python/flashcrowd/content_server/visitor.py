@@ -43,7 +43,7 @@ class Line:
         return int(self._earned)
 
     def take(self, count: int) -> None:
-        """So many bytes were read."""
+        """Takes bytes that were read from what the line has earned."""
         self._earned -= count
         self.forgotten = 0.0
 
@@ -57,7 +57,7 @@ class Visitor:
         path: of the file.
         contents: of the file.
         now_s: the present instant.
-        read: told which bytes of the file have come.
+        read: called with the bytes of the file that have come.
 
     Attributes:
         answer: what has come.

@@ -34,7 +34,7 @@ class Guest:
     Args:
         visit: what it is.
         contents: of the file.
-        read: told which bytes of the file have come.
+        read: called with the bytes of the file that have come.
         ended: called when it goes.
 
     Attributes:

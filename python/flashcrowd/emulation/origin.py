@@ -91,13 +91,13 @@ class Origin:
         self._ledger = Ledger(self._server, self._index, self._rules)
 
     def start(self, table: Timetable) -> None:
-        """Have everybody come in time."""
+        """Have all clients come in time."""
         for visit in self._visits:
             table.at(visit.at_s, lambda visit=visit: self._admit(visit, table))
         self._look(table)
 
     def stop(self, table: Timetable) -> None:
-        """Nobody comes any more, and who is here goes."""
+        """No more clients come, and those here leave."""
         self._rules.stop(table.now(), self._place)
         for guest in self.guests:
             guest.leave(table)

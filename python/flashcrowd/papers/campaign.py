@@ -18,7 +18,7 @@ from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.runner import prepare, run
 from flashcrowd.study.sweep import axes_of
 
-#: Told before each study: its name, its number from 1, and how many there are.
+#: Called before each study with its name, its number from 1, and how many there are.
 Tell = Callable[[str, int, int], None]
 
 
@@ -44,7 +44,7 @@ def conduct(
         quick: cut the studies down.
         studies: which ones.
         jobs: runs at a time; without, as many as there are cores.
-        tell: told before each study.
+        tell: called before each study.
         further: values that replace those of every study that has them, for tests.
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.

@@ -39,7 +39,7 @@ class Claim:
             construction; empty if none was.
         asks: why nothing can be right or wrong: the paper asks, and does not say what it expects.
             The number is shown, and the claim is not testable.
-        main: whether it is a main finding of the paper, which a reader is told first.
+        main: whether it is a main finding of the paper, which comes first.
     """
 
     id: str

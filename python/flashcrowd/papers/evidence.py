@@ -44,7 +44,7 @@ class StudyEvidence:
     derived: dict[str, Any] = field(default_factory=dict)
 
     def once(self, name: str, work: Callable[[], Result]) -> Result:
-        """What `work` makes of the tables, kept under a name for whoever needs it again."""
+        """What `work` makes of the tables, kept under a name for later calls."""
         if name not in self.derived:
             self.derived[name] = work()
         return self.derived[name]

@@ -51,7 +51,7 @@ class NullWorld:
 def visit(
     claims: Sequence[Claim], evidence: Evidence, judges: Mapping[str, Judge], shuffles: int
 ) -> NullWorld:
-    """Judge the claims again after each of so many shuffles."""
+    """Judge the claims again after each of these shuffles."""
 
     def reproduced(world: Evidence) -> set[str]:
         judged = judge(claims, world, judges)

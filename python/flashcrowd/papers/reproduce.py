@@ -64,17 +64,17 @@ def reproduce(
         jobs: runs at a time; without, as many as the paper says of real programs, or else as the
             engine has room for.
         only: figures and tables to make, by id; without, all.
-        tell: told before each study.
+        tell: called before each study.
         further: values that replace those of every study that has them.
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.
         engine: what runs the studies. With one of real programs these run those that they can, as
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine. `real` is the one that the paper's folder has.
-        repeat_invalid: so many times an invalid run of real programs is played again.
+        repeat_invalid: how often an invalid run of real programs is played again.
         docs: a page in Markdown whose places for this paper are written, see `paper_docs`.
         shuffles: judge the claims again so often with the runs shuffled among the points.
-        missing: told of a study that is left out because this machine lacks its program, and why.
+        missing: called for a study that this machine has no program for, with the reason.
 
     Raises:
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
@@ -150,7 +150,7 @@ def _needed(
 def _without_programs(
     chosen: Paper, studies: Sequence[str], real: str, missing: Callable[[str, str], None]
 ) -> list[str]:
-    """The studies whose programs this machine has; of others it is told what is missing."""
+    """The studies whose programs this machine has; of others `missing` hears what is missing."""
     from flashcrowd.clients.programs import PROGRAMS
     from flashcrowd.emulation.players import PLAYERS
 
@@ -166,6 +166,6 @@ def _without_programs(
 
 
 def default_folder(name: str, *, quick: bool, engine: str = registry.DEFAULT) -> Path:
-    """Where a reproduction goes if nobody says."""
+    """The default folder of a reproduction."""
     parts = [name, *([engine] if engine != registry.DEFAULT else []), *(["quick"] if quick else [])]
     return Path("results") / "-".join(parts)

@@ -1,4 +1,4 @@
-"""Verdicts: what the data say about a sentence, and never what somebody wished.
+"""Verdicts: what the data say about a sentence, and never what we wished.
 
 A verdict rests on an interval. A bound is kept if the whole interval keeps it, broken if the whole
 interval breaks it, and open if the bound lies inside: then more runs would decide.

@@ -258,7 +258,7 @@ fn series_of_a_server_are_rates_and_levels_at_their_instants() {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Come,
-    /// The next bytes of its file, so many.
+    /// The next bytes of its file.
     Receive(u64),
     Leave,
     Lose,

@@ -49,7 +49,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
 
 
 def _used(study: StudyEvidence, number: int, controller: object) -> str | Cell:
-    """Both utilisations of a line, with their intervals for whoever asks."""
+    """Both utilisations of a line, with their intervals."""
     down, up = LINES[number]
     point = study.one({"access.down": down, "access.up": up, "upload_control": controller})
     found: list[Estimate] = []

@@ -15,7 +15,7 @@ from flashcrowd.report.source import by_run
 
 _KEPT = "Of the second half of a run's completions; the first half is discarded as the paper does."
 
-#: Where completion times have come to in the end: so many completions, or all if there are fewer.
+#: Where completion times have come to in the end: this many completions, or all if there are fewer.
 _LAST = 10
 
 

@@ -1,4 +1,4 @@
-"""Who serves whom: unchokes by the halves of the mixed swarm, and what they bring."""
+"""Which half serves which: unchokes by the halves of the mixed swarm, and what they bring."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ pub(super) struct Visitor {
     pub(super) requests: VecDeque<RangeRequest>,
 }
 
-/// Whom a server sends blocks to.
+/// The receiver of a block of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
     /// One of its own clients.
