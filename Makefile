@@ -111,7 +111,7 @@ kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
 
 reality: build ## Studies on simulated and real programs; distances go to benches/reality.csv (needs root, hours)
-	$(BIN)/python -P -m benches.reality $(STUDIES)
+	$(BIN)/python -m benches.reality $(STUDIES)
 
 ns2: build ## The model's ns2-tcp beside ns-2 itself, printed in five minutes (needs ns)
 	$(BIN)/pytest -q tests/ns2

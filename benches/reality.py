@@ -71,7 +71,7 @@ def distances(
             yield Distance(
                 date=made,
                 commit=commit,
-                kernel=platform.release(),
+                kernel=platform.release().partition("-")[0],
                 study=study,
                 case=found.setting(pair.point),
                 number=measure.name,
