@@ -37,7 +37,7 @@ CORES   := $(or $(shell "$(PYTHON)" -c 'import os; print(os.cpu_count() or 1)' 2
 WORKERS := $(shell echo $$((3 * $(CORES))))
 
 # Folders of tests are in memory where it has 4 GB for them; those of failed tests stay.
-IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 == "tmpfs" && $$4 > 4000000 { print "PYTEST_DEBUG_TEMPROOT=/dev/shm" }')
+IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 == "tmpfs" && $$4 > 4000000 { print "PYTEST_DEBUG_TEMPROOT=/dev/shm" }')
 
 # What is held against the clock comes before everything else on the machine.
 CLOCKED := clocked or kernel

@@ -102,10 +102,13 @@ def test_a_download_takes_as_long_as_in_the_simulation(
 @pytest.mark.clocked
 def test_one_connection_asks_one_server(mirrors: Path, tmp_path: Path) -> None:
     study = Study.load(mirrors, set={"workloads.image.connections": 1})
-    simulated, emulated = (ran(study, it, tmp_path / it) for it in ("simulation", "emulation"))
-    real, twin = (only(it, "fetches") for it in (emulated, simulated))
-    # One run beside other tests: 5.4 % once, where five runs alone were within 2.9 %.
-    assert real["duration_s"] == pytest.approx(twin["duration_s"], rel=0.1)
+    simulated = ran(study, "simulation", tmp_path / "s")
+    near = pytest.approx(only(simulated, "fetches")["duration_s"], rel=0.05)
+    emulated = ran(study, "emulation", tmp_path / "e")
+    if only(emulated, "fetches")["duration_s"] != near:
+        # Five runs alone were within 2.9 %; beside other tests one was 5.4 % longer.
+        emulated = ran(study, "emulation", tmp_path / "again")
+    assert only(emulated, "fetches")["duration_s"] == near
     for results in (simulated, emulated):
         assert servers(results)["far-1"]["bytes"] == 0
         assert servers(results)["near-1"]["ranges"] == 1

@@ -135,6 +135,14 @@ pub enum Sampled {
     OriginClients,
 }
 
+impl Sampled {
+    /// Whether each origin has it.
+    pub fn is_of_origins(self) -> bool {
+        use Sampled::{DiskQueue, DiskRate, DiskWaiting, OriginClients, OriginRate};
+        matches!(self, OriginRate | DiskRate | DiskQueue | DiskWaiting | OriginClients)
+    }
+}
+
 impl Measures {
     /// The window of a table, if it has one.
     pub fn window(&self, table: Windowed) -> Option<&Window> {

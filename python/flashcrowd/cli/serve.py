@@ -102,12 +102,10 @@ def serve(
         ),
     ] = 1_000,
     requests_per_connection: Annotated[
-        Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
-        Parameter(help="Requests after which a connection is closed."),
+        int, from_on(1, "Requests after which a connection is closed.", MOST_REQUESTS)
     ] = 100_000,
     streams: Annotated[
-        Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_STREAMS))],
-        Parameter(help="Requests at once on a connection of HTTP/2."),
+        int, from_on(1, "Requests at once on a connection of HTTP/2.", MOST_STREAMS)
     ] = 32,
     ranges: Annotated[
         Count, Parameter(help="Per request; with more, the whole file is sent.")

@@ -32,7 +32,7 @@ impl Ledger {
     /// Of a server, before anything has happened.
     pub fn new(plan: &Plan) -> Ledger {
         let sampler = Sampler::new(&plan.measures.series);
-        let of_servers = |task: &usize| is_of_servers(sampler.task(*task).0);
+        let of_servers = |task: &usize| sampler.task(*task).0.is_of_origins();
         let samples = (0..sampler.tasks()).filter(of_servers).map(|task| (Time::START, task));
         let counted = Counted::new(plan.measures.window(Windowed::Origins));
         Ledger { counted, samples: samples.collect(), sampler, last: None }
@@ -76,12 +76,6 @@ impl Ledger {
     pub fn series(&self, name: &str) -> Table {
         self.sampler.table(|_, _| name.to_owned())
     }
-}
-
-/// Whether a series is about content servers.
-fn is_of_servers(what: Sampled) -> bool {
-    use Sampled::{DiskQueue, DiskRate, DiskWaiting, OriginClients, OriginRate};
-    matches!(what, OriginRate | DiskRate | DiskQueue | DiskWaiting | OriginClients)
 }
 
 fn value(what: Sampled, status: &Status) -> Sample {

@@ -453,9 +453,8 @@ impl App for Origins<'_> {
     }
 
     fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        use Sampled::{DiskQueue, DiskRate, DiskWaiting, OriginClients, OriginRate};
-        let mine = matches!(what, OriginRate | DiskRate | DiskQueue | DiskWaiting | OriginClients);
-        Some(self.servers.get(source as usize).filter(|_| mine)?.spec.name.clone())
+        let server = self.servers.get(source as usize).filter(|_| what.is_of_origins())?;
+        Some(server.spec.name.clone())
     }
 
     fn is_on(&self, host: u32) -> bool {
