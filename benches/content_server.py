@@ -63,6 +63,8 @@ from flashcrowd.content_server.trial_server import contents_of, write
 from flashcrowd.content_server.visit import visits_of
 from flashcrowd.content_server.visitor import Visit, Visitor
 from flashcrowd.engines.registry import engine
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import OriginWorkload
 from flashcrowd.study import Study
 from flashcrowd.study.runner import prepare
 
@@ -438,11 +440,10 @@ class NginxServer:
         )
 
 
-def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def nginx_crowd(plan: _core.Plan, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A crowd of a plan before nginx with `directio`, in order; the tables and the pace."""
-    plan = json.loads(plan_json)
-    origin = plan["workloads"][0]
-    visits = [replace(it, in_order=True) for it in visits_of(plan, plan_json, seed, 0)]
+    origin = workload(plan, 0, OriginWorkload)
+    visits = [replace(it, in_order=True) for it in visits_of(plan, seed, 0)]
     contents = contents_of(origin, seed)
     extent = origin["settings"]["extent_bytes"]
     with ExitStack() as stack:
@@ -456,11 +457,11 @@ def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, An
         extra = "directio 512; aio threads;"
         port, _ = stack.enter_context(nginx(place, False, extra, f"1 {extent}"))
         server: Any = NginxServer(port, disk)
-        rules = _core.OriginRules(_core.Plan(plan_json), seed)
+        rules = _core.OriginRules(plan, seed)
         ledger = Ledger(server, 0, rules)
         guests = LoopbackCrowd(server, visits, contents, ledger, rules, rules.place(0))
         server.visitors = guests.visitors
-        horizon_s = plan["stop"]["horizon_ns"] / 1e9
+        horizon_s = plan.stop["horizon_ns"] / 1e9
         found = played(guests, ledger, rules, horizon_s, lambda progress: None)
     tables = {name: pa.Table.from_pylist(rows) for name, rows in found.tables.items()}
     return tables, {**found.pace}

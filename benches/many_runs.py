@@ -79,7 +79,7 @@ def timed(work: Callable[[], None]) -> tuple[float, float]:
 def alone(of: Study) -> None:
     """The engine's part of every run, one after the other."""
     engine = registry.engine()
-    plan = of.points()[0].plan().to_json()
+    plan = of.points()[0].plan().parsed
     for run in of.runs():
         engine.run(plan, run.seed, engine.handle())
 

@@ -25,7 +25,7 @@ def train() -> None:
     engine = Simulator()
     for path in sorted(STUDIES.glob("*.toml")):
         try:
-            plans = [point.plan().to_json() for point in Study.load(path).points()]
+            plans = [point.plan().parsed for point in Study.load(path).points()]
         except StudyError as error:
             sys.exit(f"benches.training: {error}")
         needs = [(need.seconds, place) for place, need in enumerate(engine.needs(plans)) if need]

@@ -44,7 +44,7 @@ gc.set_threshold(ALLOCATIONS, 50, 50)
 @pytest.fixture
 def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` does not time runs of a study, which takes 0.3 s: tests/study/test_calibration.py."""
-    monkeypatch.setattr(Simulator, "seconds", lambda self, plan_json, seed, most_s: most_s)
+    monkeypatch.setattr(Simulator, "seconds", lambda self, plan, seed, most_s: most_s)
 
 
 WAITING = {"autolimit", "clients", "emulation"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.base.need import Need
 from flashcrowd.study import Study
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -22,6 +22,11 @@ FITTED = range(1001, 1041)
 """Seeds of the random studies that constants are fitted to, besides the repository's."""
 
 
+def need_of(plan: str) -> Need:
+    """What a run of a plan (JSON) is expected to need."""
+    return Need(*_core.Plan(plan).need())
+
+
 def repository() -> Iterator[tuple[str, str]]:
     """Names and plans of points of the repository's studies."""
     for path in sorted(STUDIES.glob("*.toml")):
@@ -30,7 +35,7 @@ def repository() -> Iterator[tuple[str, str]]:
         for place in range(count):
             point = points[place * (len(points) - 1) // max(count - 1, 1)]
             plan = point.plan().to_json()
-            if json.loads(_core.plan_need(plan))["seconds"] <= LONGEST_S:
+            if need_of(plan).seconds <= LONGEST_S:
                 yield f"{path.stem} {point.index}", plan
 
 

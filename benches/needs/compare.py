@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ Ratios = dict[str, float]
 
 def works(plans: Plans) -> dict[str, fitting.Work]:
     """What each run is expected to do."""
-    return {name: json.loads(_core.plan_work(plan)) for name, plan in plans.items()}
+    return {name: _core.Plan(plan).work() for name, plan in plans.items()}
 
 
 def fit(plans: Plans, taken: Taken) -> None:
@@ -41,7 +41,7 @@ def fit(plans: Plans, taken: Taken) -> None:
 
 def ratios(plan: str, taken: Mapping[str, Any], costs: fitting.Costs) -> Ratios:
     """Predicted over measured, of what can be told of a run."""
-    need, work = json.loads(_core.plan_need(plan)), json.loads(_core.plan_work(plan))
+    need, work = asdict(cases.need_of(plan)), _core.Plan(plan).work()
     found = {what: need[what] / taken[what] for what in COUNTS}
     if taken["seconds"] >= LEAST_S:
         found["seconds"] = costs.time(work) / taken["seconds"]

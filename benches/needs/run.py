@@ -34,7 +34,7 @@ def main() -> None:
     taken, tables = None, {}
     while not seconds or sum(seconds) < span_s:
         begin = time.process_time()
-        tables = _core.simulate(plan, 1)
+        tables = _core.simulate(_core.Plan(plan), 1)
         seconds.append(time.process_time() - begin)
         if before is not None and taken is None:
             taken = resident("VmHWM") - resident("RssFile") - before

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, final
 
 from flashcrowd.base.build import Build
+from flashcrowd.plan import types
 
 __all__ = [
     "CallRules",
@@ -19,7 +20,6 @@ __all__ = [
     "PingRules",
     "Plan",
     "PlanError",
-    "PlanReader",
     "RunHandle",
     "SwarmPeer",
     "SwarmRules",
@@ -36,7 +36,6 @@ __all__ = [
     "available_memory",
     "become_root_of_own",
     "build_info",
-    "check_plan",
     "check_settings",
     "client_profiles",
     "content_memory",
@@ -47,10 +46,7 @@ __all__ = [
     "enter_namespace",
     "ledbat_tables",
     "may_have_real_time",
-    "origin_visits",
-    "plan_need",
     "plan_schema",
-    "plan_work",
     "polls_idle",
     "request_queue_time_s",
     "run_ending",
@@ -284,47 +280,90 @@ class UtpServer:
     def result(self) -> None:
         """Raises `OSError` if the socket has failed. Only when it has ended."""
 
-def simulate(plan_json: str, seed: int, handle: RunHandle | None = None) -> dict[str, Table]:
-    """Run a plan (JSON) with a seed, 0 to 2**64 - 1; gives the run's tables by name.
+def simulate(plan: Plan, seed: int, handle: RunHandle | None = None) -> dict[str, Table]:
+    """Run a plan with a seed, 0 to 2**64 - 1; gives the run's tables by name.
 
     Other Python threads go on meanwhile. Raises `PlanError`, `Cancelled` or `EngineFault`.
     """
 
-def check_plan(plan_json: str) -> None:
-    """Raise `PlanError` if a plan (JSON) is not one."""
-
-def plan_need(plan_json: str) -> str:
-    """What a run of a plan (JSON) is expected to need, as a JSON object.
-
-    Its keys are `events`, `packets`, `seconds` (of one core), `bytes` (of memory) and `end_s`
-    (seconds of the run's own time). Raises `PlanError` if it is not a plan.
-    """
-
-def plan_work(plan_json: str) -> str:
-    """What a run of a plan (JSON) is expected to do, as a JSON object.
-
-    Its keys are kinds of work, its values how often each is done: what `seconds` and `bytes` of
-    `plan_need` are counted from. Raises `PlanError` if it is not a plan.
-    """
-
 @final
 class Plan:
-    """A plan, parsed once. Those who need it share it."""
+    """A plan, parsed once. Those who need it share it.
 
-    def __new__(cls, plan_json: str) -> Plan:
-        """From JSON. Raises `PlanError`."""
+    Its parts are shared, too: they must not be changed.
+    """
 
-@final
-class PlanReader:
-    """Reads plans one after another: what is as in the plan before is not read again."""
+    def __new__(cls, text: str, like: Plan | None = None) -> Plan:
+        """From JSON. What has the same text as in the plan `like` is not read again.
 
-    def __init__(self) -> None: ...
-    def needs(self, plans_json: list[str]) -> list[tuple[int, int, float, int, float]]:
-        """What runs of plans (JSON) are expected to need, each as `plan_need` says it.
-
-        Its events, packets, seconds, bytes and end. Other Python threads go on meanwhile. Raises
-        `PlanError` if one of them is not a plan.
+        Other Python threads go on meanwhile. Raises `PlanError`.
         """
+    def with_(
+        self,
+        *,
+        network: types.Network = ...,
+        workloads: Sequence[types.Workload] = ...,
+        timeline: Sequence[types.Change] = ...,
+        measures: types.Measures = ...,
+        stop: types.Stop = ...,
+    ) -> Plan:
+        """The plan with other parts. Raises `PlanError`."""
+    def to_json(self) -> str:
+        """The plan as JSON, in one line if it was given in one."""
+    def __getnewargs__(self) -> tuple[str]:
+        """As `pickle` asks."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def check(self) -> None:
+        """Raise `PlanError` if it contradicts itself: whatever a run would refuse."""
+    def need(self) -> tuple[int, int, float, int, float]:
+        """What a run is expected to need.
+
+        Events, packets, seconds (of one core), bytes (of memory), and the seconds of the run's own
+        time at its end. Raises `PlanError` if the plan contradicts itself.
+        """
+    def work(self) -> dict[str, float]:
+        """How often a run is expected to do what, by kinds of work.
+
+        The seconds and bytes of `need` are counted from it. Raises `PlanError` if the plan
+        contradicts itself.
+        """
+    def visits(self, seed: int, workload: int) -> list[tuple[int, int, int, int, int | None]]:
+        """The clients of the content server that is the workload of this number, in a run.
+
+        Of each its population, its host, its file, and the nanoseconds at which it comes and at
+        which it leaves at the latest (None for never). Raises `PlanError` if it is no origin.
+        """
+    @property
+    def format(self) -> int:
+        """Version of its format."""
+    @property
+    def title(self) -> str:
+        """Its title."""
+    @property
+    def network(self) -> types.Network:
+        """Hosts, links and what is between them."""
+    @property
+    def stacks(self) -> list[types.Settings]:
+        """TCP stacks, by number."""
+    @property
+    def utps(self) -> list[types.Settings]:
+        """Configurations of uTP, by number."""
+    @property
+    def profiles(self) -> list[types.Settings]:
+        """Client profiles, by number."""
+    @property
+    def workloads(self) -> list[types.Workload]:
+        """What uses the network."""
+    @property
+    def timeline(self) -> list[types.Change]:
+        """Changes at given instants."""
+    @property
+    def measures(self) -> types.Measures:
+        """What is recorded besides the summary tables."""
+    @property
+    def stop(self) -> types.Stop:
+        """When a run ends that does not end by itself."""
 
 def settings_schema() -> str:
     """The JSON Schema of what can be configured: `tables` by name, with references to `$defs`."""
@@ -450,15 +489,6 @@ def content_memory(cache_bytes: int, extent_bytes: int, reads: int) -> int:
 
 def content_policies() -> list[str]:
     """Names of the policies of a content server, in the order in which they are shown (Linux)."""
-
-def origin_visits(
-    plan_json: str, seed: int, workload: int
-) -> list[tuple[int, int, int, int, int | None]]:
-    """The clients of a content server, a workload of a plan (JSON), in a run with a seed (Linux).
-
-    Population, host, file, and when it comes and leaves at the latest, in nanoseconds. Raises
-    `PlanError`.
-    """
 
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""

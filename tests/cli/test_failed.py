@@ -26,8 +26,8 @@ EXPECTED = '\n[expect.fast]\nmeasure = "mean download time"\nbelow = "10 min"\n'
 class Crashing(Simulator):
     """In one of its runs a program crashes."""
 
-    def run(self, plan_json, seed, handle) -> Mapping[str, pa.Table]:
-        tables = super().run(plan_json, seed, handle)
+    def run(self, plan, seed, handle) -> Mapping[str, pa.Table]:
+        tables = super().run(plan, seed, handle)
         run, said = tables["run"], {"outcome": "failed", "reason": WHY}
         for name, text in said.items():
             place = run.schema.get_field_index(name)

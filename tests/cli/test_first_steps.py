@@ -13,6 +13,7 @@ from flashcrowd import _core
 from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.metrics import METRICS, Metric
+from flashcrowd.base.need import Need
 from flashcrowd.cli import main
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.scenario import LINES, Measures, shipped
@@ -65,8 +66,8 @@ def test_every_template_passes_and_runs_in_seconds(here: Path, template: str, li
     assert status("init", "s.toml", "--template", template, "--line", line) == 0
     assert status("check", "s.toml") == 0
     study = Study.load("s.toml")
-    needs = [json.loads(_core.plan_need(point.plan().to_json())) for point in study.points()]
-    assert study.most_repeats * sum(need["seconds"] for need in needs) < 10
+    needs = [Need(*point.plan().parsed.need()) for point in study.points()]
+    assert study.most_repeats * sum(need.seconds for need in needs) < 10
     assert "#" in (here / "s.toml").read_text()
 
 

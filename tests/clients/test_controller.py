@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.clients.testbed import go_on, loopback, needs, plan, until
+from tests.engines import plans
 
 from flashcrowd.client_api.libtorrent import Libtorrent as Interface
 from flashcrowd.clients import ClientFailed, Swarm, tables
@@ -23,7 +24,7 @@ def a_swarm(folder: Path, **seed: Any) -> Swarm:
         {"profile": "libtorrent", "upload": "0 B/s"},
         size="16 MB",
     )
-    return Swarm(made, 0, 1, loopback(3), folder)
+    return Swarm(plans.made(made), 0, 1, loopback(3), folder)
 
 
 def controllers() -> list[threading.Thread]:

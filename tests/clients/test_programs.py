@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.clients import testbed
+from tests.engines.plans import made
 from tests.stopped import stand_still
 
 from flashcrowd import _core
@@ -73,7 +74,7 @@ def test_every_program_tells_which_pieces_it_has(tmp_path: Path):
     session = {"kind": "sessions", "at_ns": [0], "leave_ns": [4_000_000_000]}
     seed |= {"arrivals": session, "upload_bps": 8 * 150_000}
     with testbed.bridged(len(here) + 2) as places:
-        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        swarm = Swarm(made(plan), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
             swarm.begin(time.monotonic())
@@ -151,7 +152,7 @@ def test_a_seed_hides_what_it_has_and_neighbours_tell_of_each_other(
     leechers = (leecher, others) if name != "rtorrent" else ({**others, "hosts": 2},)
     plan = testbed.plan(seed, *leechers, size="1 MB", profiles=profiles)
     with testbed.bridged(4) as places:
-        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        swarm = Swarm(made(plan), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
             assert swarm.torrent is not None
@@ -176,7 +177,7 @@ def test_qbittorrent_takes_pieces_in_sequence(tmp_path: Path):
     leecher = {"name": "leecher", "program": "qbittorrent", "profile": "sequential"}
     plan = testbed.plan(seed, {**leecher, "arrivals": AT_ONCE}, size="1 MB", profiles=profiles)
     with testbed.bridged(3) as places:
-        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        swarm = Swarm(made(plan), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
             swarm.begin(time.monotonic())
@@ -191,7 +192,7 @@ def test_qbittorrent_takes_pieces_in_sequence(tmp_path: Path):
 
 
 def _began(places: Any, folder: Path, *programs: str) -> Swarm:
-    swarm = Swarm(plan_of(*programs), 0, 1, places, folder)
+    swarm = Swarm(made(plan_of(*programs)), 0, 1, places, folder)
     swarm.prepare()
     swarm.begin(time.monotonic())
     swarm.step()
@@ -243,7 +244,7 @@ def test_a_client_whose_port_is_taken_is_told_with_its_last_lines(
         with taken:
             taken.bind((places[0].address, 6881))
             taken.listen()
-            swarm = Swarm(plan_of(name, name), 0, 1, places, tmp_path / "r")
+            swarm = Swarm(made(plan_of(name, name)), 0, 1, places, tmp_path / "r")
             with (
                 contextlib.closing(swarm),
                 pytest.raises(ClientFailed, match=rf"(?s){name} on h0: .*\n.*{LAST_WORDS[name]}"),
@@ -288,7 +289,7 @@ def test_nobody_waits_for_a_tracker_when_the_network_has_ended(name: str, tmp_pa
     with testbed.bridged(3) as places:
         leecher = {"program": name, "upload": "2 MB/s", "arrivals": AT_ONCE}
         plan = testbed.plan({"program": name, "role": "seed"}, leecher, tracker=unanswered)
-        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        swarm = Swarm(made(plan), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
             swarm.begin(time.monotonic())
@@ -329,13 +330,13 @@ def test_a_client_that_does_not_end_is_killed_and_its_run_counts(
 def test_what_is_asked_and_cannot_be_is_refused_by_name():
     plan = plan_of("aria2", "aria2")
     seed, leecher = plan["workloads"][0]["populations"]
-    plan["utps"] = [{"name": "libutp"}]
+    plan["utps"] = [json.loads(_core.utp_profiles())["libutp"]]
     leecher["transport"] = {"utp": 0}
     seed["upload_bps"] = 0
     if found()["aria2"] is None:
-        assert all("apt install aria2" in reason for reason in refusals(plan, 0))
+        assert all("apt install aria2" in reason for reason in refusals(made(plan), 0))
         return
-    first, second = refusals(plan, 0)
+    first, second = refusals(made(plan), 0)
     assert first == (
         "workloads.swarm.populations.seed: aria2 cannot be told to upload nothing; choose another "
         "program, or allow a little"
@@ -345,7 +346,7 @@ def test_what_is_asked_and_cannot_be_is_refused_by_name():
         "choose another program, or transport"
     )
     leecher["program"] = "emule"
-    assert "'emule' is none of libtorrent, mainline-4.0.2" in refusals(plan, 0)[1]
+    assert "'emule' is none of libtorrent, mainline-4.0.2" in refusals(made(plan), 0)[1]
 
 
 def own_bytes(pid: int) -> int:
@@ -359,7 +360,7 @@ def own_bytes(pid: int) -> int:
 def test_an_idle_client_has_less_memory_than_one_is_reckoned_with(name: str, tmp_path: Path):
     testbed.needs(name)
     with testbed.bridged(3) as places:
-        swarm = Swarm(plan_of(name, name), 0, 1, places, tmp_path / "r")
+        swarm = Swarm(made(plan_of(name, name)), 0, 1, places, tmp_path / "r")
         try:
             swarm.prepare()
             most = max(own_bytes(pid) for pid in testbed.pids(swarm))
@@ -370,12 +371,12 @@ def test_an_idle_client_has_less_memory_than_one_is_reckoned_with(name: str, tmp
 
 def test_memory_is_reckoned_by_program():
     plan = plan_of("libtorrent", "libtorrent")
-    ours = programs.memory(plan)
+    ours = programs.memory(made(plan))
     assert ours == 2 * PROGRAMS["libtorrent"].each_bytes
-    both = programs.memory(plan_of("libtorrent", "libtorrent", "qbittorrent", "qbittorrent"))
+    both = programs.memory(made(plan_of("libtorrent", "libtorrent", "qbittorrent", "qbittorrent")))
     other = PROGRAMS["qbittorrent"]
     assert both - ours == other.once_bytes + 2 * other.each_bytes
-    (need,) = Emulator().needs([json.dumps(plan)])
+    (need,) = Emulator().needs([made(plan)])
     assert need is not None
     assert need.bytes > ours + 3 * 2_000_000
 
@@ -390,18 +391,17 @@ def test_more_connections_than_files_are_refused_before_the_start(
 ):
     plan = plan_of("libtorrent", *["libtorrent"] * 9)
     # Ten sessions with nine neighbours each, and what they have besides.
-    assert 10 * 9 < descriptors.needed(plan, 0) < 10 * 9 + 300
+    assert 10 * 9 < descriptors.needed(made(plan), 0) < 10 * 9 + 300
     monkeypatch.setattr(descriptors, "allowed", lambda: 100)
-    refused = refusals(plan, 0)[-1]
+    refused = refusals(made(plan), 0)[-1]
     assert refused.startswith("workloads.swarm: ")
     assert "100 may be; raise the limit (ulimit -Hn" in refused
     # Two swarms are played by one process: each fits in, and both do not.
-    one = descriptors.needed(plan, 0)
+    one = descriptors.needed(made(plan), 0)
     monkeypatch.setattr(descriptors, "allowed", lambda: one)
-    both: Any = {
-        **plan,
-        "workloads": [*plan["workloads"], {**plan["workloads"][0], "name": "second"}],
-    }
+    both = made(
+        plan | {"workloads": [*plan["workloads"], {**plan["workloads"][0], "name": "second"}]}
+    )
     assert descriptors.refusal(both, 0) is None
     refused = descriptors.refusal(both, 1) or ""
     assert refused.startswith("workloads.second: ")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.clients import testbed
+from tests.engines.plans import made
 
 from flashcrowd.clients import ClientFailed, HostSandbox, Swarm, opentracker
 from flashcrowd.clients import swarm as module
@@ -177,7 +178,7 @@ def test_a_limit_changes_in_place_and_a_swarm_stops(tmp_path: Path):
     plan = testbed.plan(
         {**SEED, "upload": "50 kB/s"}, {"name": "crowd", "arrivals": AT_ONCE}, size="20 MB"
     )
-    swarm = Swarm(plan, 0, 1, testbed.loopback(3), tmp_path / "run")
+    swarm = Swarm(made(plan), 0, 1, testbed.loopback(3), tmp_path / "run")
 
     def down() -> int:
         return swarm.peers[1].progress.down
@@ -251,7 +252,7 @@ from flashcrowd.clients import Swarm
 late = {{"arrivals": {{"start": "100 s"}}}}
 seed = {{"name": "seed", "role": "seed", "program": "aria2"}}
 plan = testbed.plan(seed, late, tracker={{"program": {TRACKER!r}}})
-swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}))
+swarm = Swarm(testbed.made(plan), 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}))
 swarm.prepare()
 print(*testbed.pids(swarm), flush=True)
 time.sleep(600)
@@ -295,7 +296,7 @@ def test_a_place_whose_loopback_is_down_is_refused(tmp_path: Path):
             plan = testbed.plan(SEED, {"name": "crowd"})
             with (
                 contextlib.closing(
-                    Swarm(plan, 0, 1, [*places[:2], asleep], tmp_path / "r")
+                    Swarm(made(plan), 0, 1, [*places[:2], asleep], tmp_path / "r")
                 ) as swarm,
                 pytest.raises(ClientFailed, match="the loopback interface of asleep is down"),
             ):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.plans import made
 
 from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.clients import PROGRAMS, HostSandbox, Swarm, kernel, opentracker, tables
@@ -186,7 +187,7 @@ def play(
     most_s: float = 60.0,
 ) -> Swarm:
     """A swarm from its preparation to its end; everything is closed."""
-    swarm = Swarm(plan, 0, 1, places, folder)
+    swarm = Swarm(made(plan), 0, 1, places, folder)
     try:
         swarm.prepare()
         swarm.begin(time.monotonic())

@@ -14,7 +14,9 @@ from distributed import Client
 from tests.cluster.test_lost import ended, execution
 from tests.cluster.test_pool import calm, campaign, pool
 from tests.runner.bytes import tables
+from tests.runner.fake import planned
 
+from flashcrowd._core import Plan
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.cluster import crew as crews
 from flashcrowd.cluster import pool as pools
@@ -137,12 +139,12 @@ def test_what_never_comes_is_not_waited_for(study: Path, monkeypatch: pytest.Mon
 
 def test_a_run_that_finds_no_memory_is_named() -> None:
     class Small(Simulator):
-        def run(self, plan_json: str, seed: int, handle: Any) -> Any:
+        def run(self, plan: Plan, seed: int, handle: Any) -> Any:
             raise MemoryError
 
     engine = Small()
     with pytest.raises(EngineError, match=r"point 3, repeat 1, seed 77: MemoryError: .*ulimit -v"):
-        carry_out(engine, Job(Run(3, 1, 77), "{}"), engine.handle(), 0)
+        carry_out(engine, Job(Run(3, 1, 77), planned()), engine.handle(), 0)
 
 
 def test_an_error_of_a_worker_names_its_run(study: Path) -> None:

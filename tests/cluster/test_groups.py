@@ -4,14 +4,17 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runner.fake import planned
 
 from flashcrowd.cluster.groups import LEAST_S, SHARE, TASK_S, Groups
 from flashcrowd.store.manifest import Run
 from flashcrowd.study.pool import Job
 
+PLAN = planned()
+
 
 def jobs(count: int, points: int = 1) -> list[Job]:
-    return [Job(Run(number % points, number // points, number), "{}") for number in range(count)]
+    return [Job(Run(number % points, number // points, number), PLAN) for number in range(count)]
 
 
 def all_of(groups: Groups, slots: int) -> list[list[Job]]:

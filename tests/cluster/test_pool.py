@@ -1,6 +1,5 @@
 """Runs on two real worker processes: same bytes, whatever happens to the workers."""
 
-import json
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from distributed import Client
 from tests.cluster.crew import answers, processing, under_way
 from tests.runner.bytes import tables
 
+from flashcrowd._core import Plan
 from flashcrowd.base.cluster_errors import ClusterError
 from flashcrowd.base.need import Need
 from flashcrowd.cluster.pool import Dask
@@ -122,7 +122,7 @@ class OtherSources(Simulator):
 
 
 class Large(Simulator):
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         return [Need(1, 1, 1.0, 1 << 50, 1.0) for _ in plans]
 
 
@@ -184,13 +184,11 @@ def test_a_fault_names_the_run_and_keeps_others(
     study: Path, tmp_path: Path, client: Client
 ) -> None:
     wanted = campaign(study)
-    broken = json.loads(wanted.plans[1])
-    broken["stop"]["horizon_ns"] = -1
-    plans = (wanted.plans[0], json.dumps(broken))
+    plans = (wanted.plans[0], wanted.plans[1].with_(stop={"horizon_ns": 0, "stall_ns": 1}))
     jobs = [type(job)(job.run, plans[job.run.point]) for job in jobs_of(wanted)]
 
     class Blind(Simulator):
-        def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
             return [Need(1, 1, 0.02, 1, 1.0) for _ in plans]
 
     kept = []

@@ -12,7 +12,6 @@ import pytest
 from flashcrowd import _core
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.trial_server import lost_pace
-from flashcrowd.plan.parts import parse
 from flashcrowd.study import Study
 
 PACE: Any = {"busy_s": 0.0, "positioned_reads": 0, "cost": 0.0, "void": False}
@@ -54,7 +53,7 @@ populations.all = { group = "client" }
 
 def plan(window: tuple[float, float | None] | None = None, **series: float) -> Any:
     (point,) = Study.from_dict(tomllib.loads(STUDY)).points()
-    made: Any = parse(point.plan().to_json())
+    made: Any = json.loads(point.plan().to_json())
     begin, end = window or (0.0, None)
     about = {
         "table": "origins",

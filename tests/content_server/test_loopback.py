@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd._core import Plan
 from flashcrowd.content_server.chunks import Chunks, Wrong
 from flashcrowd.content_server.visitor import Line
 from flashcrowd.engines import PlanRejected
@@ -59,7 +60,7 @@ disk-rate = "100 ms"
 """
 
 
-def plan_of(folder: Path, text: str = SCENARIO) -> tuple[str, int]:
+def plan_of(folder: Path, text: str = SCENARIO) -> tuple[Plan, int]:
     path = folder / "study.toml"
     path.write_text(text)
     campaign = prepare(Study.load(path), engine("simulation"))

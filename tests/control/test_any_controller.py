@@ -32,7 +32,7 @@ def scenario(control: dict[str, Any], client: str, loss: float, up: str) -> Scen
 
 
 def run(plan_json: str, seed: int) -> dict[str, pa.Table]:
-    tables = _core.simulate(plan_json, seed, _core.RunHandle())
+    tables = _core.simulate(_core.Plan(plan_json), seed, _core.RunHandle())
     return {name: pa.table(table) for name, table in dict(tables).items()}
 
 

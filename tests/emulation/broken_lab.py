@@ -16,7 +16,7 @@ _right = Stage.play
 def _play(
     self: Stage, table: Timetable, tell: Callable[[float], None], failed: Callable[[], bool]
 ) -> tuple[str, str]:
-    if any(spec["kind"] != "ping" for spec in self._plan["workloads"]):
+    if any(spec["kind"] != "ping" for spec in self._plan.workloads):
         raise RuntimeError(MISTAKE)
     return _right(self, table, tell, failed)
 

@@ -18,7 +18,7 @@ def carried(study: Path, **how: Any) -> Mapping[str, Any]:
     (run,) = Study.load(study).runs()
     lost: list[int] = []
     while len(lost) < 2:
-        tables = in_lab(run.point.plan().to_json(), run.seed, LabHandle(), **how)
+        tables = in_lab(run.point.plan().parsed, run.seed, LabHandle(), **how)
         lost.append(sum(row["unmodelled_drops"] for row in tables["emulation"]))
         if not lost[-1]:
             return tables

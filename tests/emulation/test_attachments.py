@@ -22,7 +22,7 @@ pytestmark = pytest.mark.clocked
 
 def test_the_network_is_the_same_by_veth(study: Path) -> None:
     (run,) = Study.load(study).runs()
-    plan = run.point.plan().to_json()
+    plan = run.point.plan().parsed
 
     # A network that is not the plan's is so each time; what a machine was late for says nothing.
     tries: list[dict[str, Any]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from tests.emulation.left_behind import nothing_is_left_after_ctrl_c, started, wait_for
 from tests.emulation.test_transfers import only, ran
 
+from flashcrowd._core import Plan
 from flashcrowd.emulation.requirements import impossible, undivided
 from flashcrowd.store import Results
 from flashcrowd.study import Study
@@ -65,8 +65,8 @@ def mirrors(tmp_path: Path) -> Path:
     return path
 
 
-def plan_of(study: Path, **changed: Any) -> Any:
-    return json.loads(Study.load(study, set=changed).points()[0].plan().to_json())
+def plan_of(study: Path, **changed: Any) -> Plan:
+    return Study.load(study, set=changed).points()[0].plan().parsed
 
 
 def servers(results: Results) -> dict[str, dict]:

@@ -13,6 +13,7 @@ import pytest
 from tests.clients.testbed import needs
 from tests.emulation import forgiving_lab
 
+from flashcrowd._core import Plan
 from flashcrowd.base.messages import Order
 from flashcrowd.emulation import launch
 from flashcrowd.engines.registry import engine
@@ -180,7 +181,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
     monkeypatch.setattr(launch, "LAB", forgiving_lab.__name__)
 
-    def play(plan: str, seed: int, name: str) -> Tables:
+    def play(plan: Plan, seed: int, name: str) -> Tables:
         if name == "simulation":
             player = engine(name)
             tables = player.run(plan, seed, player.handle())
@@ -189,14 +190,14 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
             return launch.in_lab(plan, seed, launch.LabHandle())
         with monkeypatch.context() as patched:
             patched.setenv(forgiving_lab.LOOPBACK, "1")
-            asked = Order(plan, seed)
+            asked = Order(plan.to_json(), seed)
             return launch.in_process(forgiving_lab.__name__, asked, launch.LabHandle()).tables
 
     def found(study: str, *others: str) -> list[Tables]:
         path = tmp_path / "study.toml"
         path.write_text(study)
         (point,) = Study.load(path).points()
-        return [play(point.plan().to_json(), 1, name) for name in ("simulation", *others)]
+        return [play(point.plan().parsed, 1, name) for name in ("simulation", *others)]
 
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.emulation import dying_lab
 from tests.emulation.test_swarms import plan_of
+from tests.engines.plans import made
 
 from flashcrowd.emulation import launch
 from flashcrowd.engines import EngineError
@@ -34,7 +34,7 @@ def test_the_end_of_a_lab_is_told_with_its_last_words(
     monkeypatch.setenv(dying_lab.HOW, how)
     monkeypatch.setattr(launch, "LAB", dying_lab.__name__)
     with pytest.raises(EngineError) as failed:
-        launch.in_lab(json.dumps(plan_of(study)), 1, launch.LabHandle())
+        launch.in_lab(made(plan_of(study)), 1, launch.LabHandle())
     first, *more = str(failed.value).splitlines()
     assert first == f"the process of the run ({dying_lab.__name__}) {words}"
     assert f"  {dying_lab.LAST_WORDS}" in more

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.plans import made
 
-from flashcrowd import _core
 from flashcrowd.clients.host_sandbox import HostSandbox
 from flashcrowd.content_server.snapshot import pace
 from flashcrowd.emulation.app import Context
@@ -98,9 +98,8 @@ class Played:
         self.calls = 0
         self.stalled: str | None = None
         here: Any = Here(4)
-        parsed = _core.Plan(json.dumps(plan))
         ports = itertools.repeat(0)
-        self.app = Origins(Context(plan, parsed, 1, here, folder / "files", self._count, ports))
+        self.app = Origins(Context(made(plan), 1, here, folder / "files", self._count, ports))
         self.origin = self.app._origins[0]
         self.app.prepare()
         assert self.origin._server is not None

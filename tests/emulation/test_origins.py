@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.emulation.left_behind import nothing_is_left_after_ctrl_c, started, wait_for
 from tests.emulation.test_transfers import only, ran
+from tests.engines import plans
+from tests.engines.plans import made
 
 from flashcrowd.content_server.visitor import MTU, SEGMENT
 from flashcrowd.emulation import budget, capabilities, self_test, stack
@@ -205,26 +207,26 @@ def test_after_ctrl_c_neither_the_server_nor_its_files_are_left(
 
 
 def test_what_is_not_a_network_s_matter_is_refused_still(crowd: Path) -> None:
-    assert list(impossible(plan_of(crowd))) == [], "a loopback has no delay, loss or queue"
+    assert list(impossible(made(plan_of(crowd)))) == [], "a loopback has no delay, loss or queue"
     with pytest.raises(PlanRejected) as refused:
-        engine("loopback").check(json.dumps(plan_of(crowd)))
+        engine("loopback").check(made(plan_of(crowd)))
     assert "a delay of 10 ms; the loopback has none" in str(refused.value)
     assert "--engine emulation" in str(refused.value)
     crowd.write_text(CROWD.replace('host = "server"', 'host = "server"\ntransport = "libutp"'))
-    (found,) = impossible(plan_of(crowd))
+    (found,) = impossible(made(plan_of(crowd)))
     assert found.endswith("files go over the kernel's TCP; give it a TCP stack")
     crowd.write_text(CROWD + WEB_SEEDS)
-    (found,) = impossible(plan_of(crowd))
+    (found,) = impossible(made(plan_of(crowd)))
     assert "workloads.swarm: real clients are not told of web seeds; leave web_seeds out" in found
 
 
 def test_a_server_and_its_clients_are_on_one_node(crowd: Path) -> None:
-    (found,) = undivided(plan_of(crowd))
+    (found,) = undivided(made(plan_of(crowd)))
     assert found.endswith("a content server and its clients are on one node; play the run on one")
     emulator = engine("emulation")
     emulator.across = ("127.0.0.1:1",)  # type: ignore[attr-defined]
     with pytest.raises(PlanRejected, match="play the run on one"):
-        emulator.check(json.dumps(plan_of(crowd)))
+        emulator.check(made(plan_of(crowd)))
 
 
 def test_a_server_has_the_congestion_controller_of_its_stack(crowd: Path) -> None:
@@ -233,18 +235,18 @@ def test_a_server_has_the_congestion_controller_of_its_stack(crowd: Path) -> Non
         CROWD.replace('host = "server"', 'host = "server"\ntransport = "other"') + other
     )
     plan = plan_of(crowd)
-    assert algorithms(plan) == {"reno", "cubic"}
-    hosts = json.loads(stack.settings(plan, [f"198.18.0.{it}" for it in range(1, 14)]))
+    assert algorithms(made(plan)) == {"reno", "cubic"}
+    hosts = json.loads(stack.settings(made(plan), [f"198.18.0.{it}" for it in range(1, 14)]))
     assert [it["controller"] for it in hosts] == ["reno", *[None] * 12]
     # A second server on that host, with another one.
     twin = {**plan["workloads"][0], "name": "twin", "transport": None}
-    (found,) = stack.conflicts(plan | {"workloads": [plan["workloads"][0], twin]})
+    (found,) = stack.conflicts(made(plan | {"workloads": [plan["workloads"][0], twin]}))
     assert "cubic and reno are wanted there; give them hosts of their own" in found
 
 
 def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(crowd)
-    (need,) = engine("emulation").needs([json.dumps(plan)])
+    (need,) = engine("emulation").needs([made(plan)])
     assert need is not None
     # 12 files in segments, and an acknowledgement for every second one or seldomer.
     assert 12 * SIZE / 1448 < need.packets < 2 * 12 * SIZE / 1448
@@ -252,28 +254,28 @@ def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.Mon
     assert 3.4 < need.seconds < 10
     assert need.bytes > SIZE
     # A client costs nothing before it comes.
-    assert budget.waiting_hosts(plan) == 1
+    assert budget.waiting_hosts(made(plan)) == 1
     # All lines that are there at once, and not the mean of a crowd that comes and goes.
     mean = need.packets / need.seconds
-    busiest = budget.busiest(plan, json.dumps(plan), 1, mean)
+    busiest = budget.busiest(made(plan), 1, mean)
     assert 1.2 * mean < busiest < 6 * (10e6 + 44.736e6) / 8 / 1448 * 1.5
-    assert budget.busiest(plan | {"workloads": []}, "", 1, 9e9) > 1e6
-    with_ping = {"kind": "ping", "from": 1, "to": 0}
-    assert budget.waiting_hosts(plan | {"workloads": [*plan["workloads"], with_ping]}) == 2
+    assert budget.busiest(made(plan | {"workloads": []}), 1, 9e9) > 1e6
+    with_ping = {**plans.ping(), "from": 1, "to": 0}
+    assert budget.waiting_hosts(made(plan | {"workloads": [*plan["workloads"], with_ping]})) == 2
     stopped = [{"at_ns": 1_500_000_000, "kind": "stop", "workload": 0}]
-    (cut,) = engine("emulation").needs([json.dumps({**plan, "timeline": stopped})])
+    (cut,) = engine("emulation").needs([made({**plan, "timeline": stopped})])
     assert cut is not None
     assert cut.seconds == 1.5
     controllers = {"cubic": True}
     tried = Tried(None, False, None, None, controllers, 13 * 4 + 12 * 3 - 1, real_time=True)
     monkeypatch.setattr(capabilities, "_tried", lambda: tried)
     monkeypatch.setattr(capabilities, "room", lambda: SIZE - 1)
-    found = [*capabilities.missing(plan)]
+    found = [*capabilities.missing(made(plan))]
     assert any("13 hosts and 12 downloads; " in it and "ulimit -Hn" in it for it in found)
     assert any(f"programs may write {SIZE:,} B, and {SIZE - 1:,} B are free" in it for it in found)
 
 
 def test_each_kind_of_line_is_probed_from_the_server(crowd: Path) -> None:
     plan = plan_of(crowd)
-    assert self_test.paths(plan) == [(0, 1), (0, 7)]
-    assert self_test.crowd_rtts_s(plan) == [0.02, 0.02]
+    assert self_test.paths(made(plan)) == [(0, 1), (0, 7)]
+    assert self_test.crowd_rtts_s(made(plan)) == [0.02, 0.02]

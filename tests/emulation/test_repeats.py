@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flashcrowd._core import Plan
 from flashcrowd.emulation import self_test
 from flashcrowd.engines import emulation
 from flashcrowd.engines.emulation import SELF_TESTS, Emulator
@@ -25,7 +26,7 @@ def test_an_invalid_run_is_played_again(
     outcomes = ["invalid", "invalid", "completed"]
     runs: list[int] = []
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
+    def in_lab(plan: Plan, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             return {"probes": [], "late": []}
         runs.append(seed)
@@ -34,7 +35,7 @@ def test_an_invalid_run_is_played_again(
     monkeypatch.setattr(emulation, "in_lab", in_lab)
     engine = Emulator()
     engine.repeat_invalid = asked
-    tables = engine.run(run.point.plan().to_json(), run.seed, engine.handle())
+    tables = engine.run(run.point.plan().parsed, run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == [outcome]
     assert len(runs) == played
     assert engine.finish() == ({"invalid_repeated": played - 1} if played > 1 else {})
@@ -49,7 +50,7 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     probed: list[int] = []
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
+    def in_lab(plan: Plan, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             probed.append(seed)
             return {"probes": [wrong], "late": late}
@@ -57,7 +58,7 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
 
     monkeypatch.setattr(emulation, "in_lab", in_lab)
     engine = Emulator()
-    tables = engine.run(run.point.plan().to_json(), run.seed, engine.handle())
+    tables = engine.run(run.point.plan().parsed, run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == ["invalid"]
     assert len(probed) == tests
     told = ["late"] * len(late) + ["self-test: p from a to b is 2, the model says 1"]
@@ -78,7 +79,7 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     tests, runs = [0], [0]
 
-    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
+    def in_lab(plan: Plan, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             tests[0] += 1
             return {"probes": [{**wrong, "within": int(tests[0] > 2)}], "late": []}
@@ -88,7 +89,7 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
     monkeypatch.setattr(emulation, "in_lab", in_lab)
     engine = Emulator()
     engine.repeat_invalid = 3
-    plan = run.point.plan().to_json()
+    plan = run.point.plan().parsed
     tables = engine.run(plan, run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == ["completed"]
     assert (tests, runs) == ([3], [3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.plan.parts import numbered, workloads
-from flashcrowd.plan.types import PingWorkload, Plan
+from flashcrowd.plan.types import PingWorkload
 from flashcrowd.study import Study
 from flashcrowd.traps import trap
 
@@ -31,7 +31,7 @@ def sent_ns(probe: PingWorkload) -> range:
 @pytest.mark.parametrize(("name", "longest_s"), [("usual", 1.5), ("fair-modem", 0.0)])
 def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) -> None:
     (point,) = trap.load(name).study(["autolimit"], 1, []).points()
-    probes = self_test.probe_plan(with_tracker_host(json.loads(point.plan().to_json())))
+    probes = self_test.probe_plan(with_tracker_host(point.plan().parsed))
     pings = workloads(probes, PingWorkload)
     floods = [it for it in pings if it["name"].startswith("flood")]
     assert len(floods) > 2
@@ -40,10 +40,10 @@ def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) 
     for flood in floods:
         sent = sent_ns(flood)
         request = flood["from"], flood["to"], flood["size_bytes"]
-        times = _core.echo_times(_core.Plan(json.dumps(probes)), 1, [(at, *request) for at in sent])
+        times = _core.echo_times(probes, 1, [(at, *request) for at in sent])
         over = max(at + time for at, time in zip(sent, times, strict=True) if time is not None)
         later = [at for at in begins if at > flood["start_ns"]]
-        assert over < min([*later, probes["stop"]["horizon_ns"]])
+        assert over < min([*later, probes.stop["horizon_ns"]])
         longest.append(over - sent.stop)
     assert max(longest) > 1e9 * longest_s
 
@@ -76,10 +76,10 @@ profile = "libtorrent"
 """
     study.write_text(text)
     (point,) = Study.load(study).points()
-    plan = json.loads(point.plan().to_json())
+    plan = point.plan().parsed
     rows = self_test.left_out(plan)
     assert len(self_test.paths(plan)) == 6
-    names = [it["name"] for it in self_test.probe_plan(plan)["workloads"]]
+    names = [it["name"] for it in self_test.probe_plan(plan).workloads]
     assert sum(name.startswith("idle") for name in names) == 6
     found = [(row["probe"], row["planned"], row["measured"]) for row in rows]
     assert found == ([(COVERED, kinds, 6)] if kinds > 6 else [])
@@ -95,23 +95,23 @@ def plan_of(study: Path, loss: float = 0.0) -> Plan:
     study.write_text(text.replace(queue, queue + more))
     (point,) = Study.load(study).points()
     study.write_text(text)
-    return json.loads(point.plan().to_json())
+    return point.plan().parsed
 
 
 def found_over(real: Plan, plan: Plan, seed: int = 1) -> list[dict[str, Any]]:
     """What the probes of a plan find on a network that another plan says, as exactly as can be."""
     probes = self_test.probe_plan(plan)
-    there = json.dumps({**probes, "network": real["network"]})
+    there = probes.with_(network=real.network)
     echoes = {}
     for index, spec in numbered(probes, PingWorkload):
         sent = sent_ns(spec)
         ends = spec["from"], spec["to"], spec["size_bytes"]
-        times = _core.echo_times(_core.Plan(there), seed, [(at, *ends) for at in sent])
+        times = _core.echo_times(there, seed, [(at, *ends) for at in sent])
         echoes[index] = [
             (at / 1e9, None if time is None else time / 1e9)
             for at, time in zip(sent, times, strict=True)
         ]
-    return self_test.judged(json.dumps(probes), 1, echoes)
+    return self_test.judged(probes, 1, echoes)
 
 
 def test_the_network_of_the_plan_is_found(study: Path) -> None:
@@ -149,13 +149,13 @@ def test_a_queue_of_any_usual_length_is_filled(study: Path, rate: str, queue: in
     text = study.read_text().replace('"10 Mbit/s"', f'"{rate}"')
     study.write_text(text.replace('"50 packets"', f'"{queue} packets"'))
     (point,) = Study.load(study).points()
-    plan = json.loads(point.plan().to_json())
+    plan = point.plan().parsed
     assert self_test.failures(rows := found_over(plan, plan)) == []
     assert NOT_FILLED not in {row["probe"] for row in rows}
-    real = copy.deepcopy(plan)
-    for link in real["network"]["links"]:
+    real = copy.deepcopy(plan.network)
+    for link in real["links"]:
         link["conditions"]["queue"]["packets"] = queue * 9 // 10
-    said = self_test.failures(found_over(real, plan))
+    said = self_test.failures(found_over(plan.with_(network=real), plan))
     assert any("self-test: wait on the full path " in line for line in said), said
 
 
@@ -163,7 +163,7 @@ def test_what_no_flood_reaches_is_said(study: Path) -> None:
     text = study.read_text().replace('"10 Mbit/s"', '"1 Gbit/s"')
     study.write_text(text.replace('"50 packets"', '"3000 packets"'))
     (point,) = Study.load(study).points()
-    rows = found_over(plan := json.loads(point.plan().to_json()), plan)
+    rows = found_over(plan := point.plan().parsed, plan)
     assert self_test.failures(rows) == []
     found = {row["probe"]: (row["planned"], row["measured"]) for row in rows}
     assert found[NOT_FILLED] == (3000, 0)
@@ -192,9 +192,9 @@ def test_another_network_than_the_plan_s_is_told(
     study: Path, change: Callable[[Any], None], probe: str
 ) -> None:
     plan = plan_of(study)
-    real = copy.deepcopy(plan)
-    change(real["network"])
-    said = self_test.failures(found_over(real, plan))
+    real = copy.deepcopy(plan.network)
+    change(real)
+    said = self_test.failures(found_over(plan.with_(network=real), plan))
     assert any(f"self-test: {probe} " in line for line in said), said
 
 

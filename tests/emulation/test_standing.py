@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.clients import testbed
+from tests.engines.plans import made
 
 from flashcrowd.base.messages import decoded, encoded
 from flashcrowd.emulation.messages import Standing
@@ -48,7 +49,7 @@ def bits(*of: int) -> dict[str, list[int]]:
 
 
 def test_a_swarm_is_done_when_all_nodes_are() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     assert judge.hear(0, standing(1, completed=2)) is None, "the other has not spoken yet"
     assert judge.hear(1, standing(1, completed=1, waits=True)) is None
     assert judge.missing(0) == {"crowd": True}
@@ -57,14 +58,14 @@ def test_a_swarm_is_done_when_all_nodes_are() -> None:
 
 
 def test_completions_of_all_nodes_count() -> None:
-    judge = Judge(plan(stop_after_completions=3), 2)
+    judge = Judge(made(plan(stop_after_completions=3)), 2)
     assert judge.hear(0, standing(1, completed=2, bytes=1)) is None
     over = judge.hear(1, standing(1, completed=1, gave_up=1, bytes=2))
     assert over == ("completed", "")
 
 
 def test_a_swarm_stalls_when_nobody_receives_anything() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     for t_s in range(1, 7):
         assert judge.hear(0, standing(t_s, completed=1, gave_up=1, bytes=9)) is None
         # One node's peers go on: the swarm has not stalled.
@@ -77,14 +78,14 @@ def test_a_swarm_stalls_when_nobody_receives_anything() -> None:
 
 
 def test_seeds_on_another_node_do_not_stall_while_nobody_waits() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     for t_s in (1, 20, 40):
         assert judge.hear(0, standing(t_s, "All", leechers=0, came=0)) is None
         assert judge.hear(1, standing(t_s, completed=1, held="All")) is None
 
 
 def test_a_piece_that_no_node_has_ends_the_run() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     assert judge.hear(0, standing(1, "All", leechers=0, came=0)) is None
     for t_s in (1, 2):
         assert judge.hear(1, standing(t_s, waits=True, held=bits(0xC0))) is None
@@ -94,7 +95,7 @@ def test_a_piece_that_no_node_has_ends_the_run() -> None:
 
 
 def test_the_horizon_is_all_nodes() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     assert judge.hear(0, standing(60, bytes=1)) is None
     assert judge.part == 0.0
     words = "transfer bulk flow 0: 5 of 9 bytes; swarm crowd: 0 of 4 leechers complete"
@@ -103,10 +104,10 @@ def test_the_horizon_is_all_nodes() -> None:
 
 
 def test_a_failure_names_its_node_and_a_stop_is_one() -> None:
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     failed = replace(standing(1), failure="aria2 on homes-3: it was ended")
     assert judge.hear(1, failed) == ("failed", "node 1: aria2 on homes-3: it was ended")
-    judge = Judge(plan(), 2)
+    judge = Judge(made(plan()), 2)
     judge.hear(0, standing(1, completed=1, gave_up=1, stopped=True))
     over = judge.hear(1, standing(1, stopped=True))
     assert over == ("stopped", "the timeline stopped a swarm with 1 of 4 leechers complete")
@@ -118,7 +119,7 @@ def test_what_is_told_is_heard() -> None:
 
 
 def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None:
-    judge = Judge(plan() | {"workloads": []}, 2)
+    judge = Judge(made(plan() | {"workloads": []}), 2)
     assert judge.hear(0, Standing(t_s=1)) is None
     assert judge.hear(1, Standing(t_s=1)) is None
     assert judge.hear(1, Standing(t_s=1, finite=1)) is None
@@ -127,7 +128,7 @@ def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None
 
 def test_a_swarm_of_which_nothing_arrived_is_no_success_when_it_is_stopped() -> None:
     for down, outcome in ((0, "undelivered"), (1, "stopped")):
-        judge = Judge(plan(), 2)
+        judge = Judge(made(plan()), 2)
         assert judge.hear(0, standing(9, bytes=down, stopped=True)) is None
         over = judge.hear(1, standing(9, bytes=0, stopped=True))
         assert over is not None

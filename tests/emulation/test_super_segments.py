@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from tests.emulation.carried import carried
+from tests.engines import plans
+from tests.engines.plans import made
 
 from flashcrowd.cli import _status
 from flashcrowd.emulation import payloads, stack
@@ -31,7 +33,7 @@ def with_large(study: Path, *changes: tuple[str, str]) -> Path:
 
 def tables_of(study: Path) -> Mapping[str, list[dict[str, Any]]]:
     (run,) = Study.load(study).runs()
-    return in_lab(run.point.plan().to_json(), run.seed, LabHandle())
+    return in_lab(run.point.plan().parsed, run.seed, LabHandle())
 
 
 @pytest.mark.clocked
@@ -62,14 +64,15 @@ def test_payloads_are_long_where_nothing_queues(swarm: Path, *, tso: bool) -> No
 
 
 def test_a_host_counts_for_each_population_that_it_is_in() -> None:
-    populations = [{"name": "one", "hosts": [0, 1]}, {"name": "two", "hosts": [1]}]
-    plan: Any = {"workloads": [{"kind": "swarm", "name": "s", "populations": populations}]}
+    crowd = plans.swarm(3)
+    crowd["populations"][0] |= {"name": "one", "hosts": [0, 1]}
+    crowd["populations"][1] |= {"name": "two", "hosts": [1]}
     sent = [
         {"host": 0, "bytes": 10, "count": 2},
         {"host": 1, "bytes": 10, "count": 3},
         {"host": 2, "bytes": 10, "count": 4},
     ]
-    found = payloads.rows(plan, sent)
+    found = payloads.rows(made(plans.plan(3, [crowd])), sent)
     assert [(it["population"], it["count"]) for it in found] == [("one", 5), ("two", 3)]
     assert payloads.summed([*found, *found])[0]["count"] == 10
 
@@ -78,7 +81,7 @@ def test_a_kernel_has_bounds(study: Path) -> None:
     with_large(study)
     (point,) = Study.load(study).points()
     plan = json.loads(point.plan().to_json())
-    assert stack.offloads(plan)
+    assert stack.offloads(made(plan))
     large = next(it for it in plan["stacks"] if it["name"] == "large")
     assert stack.of_host(large)["largest_segment"] == 65_536
     assert stack.differences(large) == []

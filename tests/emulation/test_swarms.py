@@ -28,9 +28,9 @@ from tests.emulation.left_behind import (
     started,
     wait_for,
 )
+from tests.engines.plans import made
 
 import flashcrowd
-from flashcrowd import _core
 from flashcrowd.cli import _status
 from flashcrowd.clients import opentracker, programs
 from flashcrowd.clients.client import Found
@@ -289,7 +289,7 @@ def test_a_tracker_that_is_not_there_is_refused_in_one_line(
 ) -> None:
     monkeypatch.setattr(opentracker, "found", lambda: None)
     with pytest.raises(PlanRejected) as refused:
-        Emulator().check(json.dumps(plan_of(tracked)))
+        Emulator().check(made(plan_of(tracked)))
     place = "workloads.swarm.tracker.program"
     assert f"{place}: opentracker is not installed; apt install opentracker" in str(refused.value)
 
@@ -301,7 +301,7 @@ def test_what_clients_do_not_tell_is_refused(swarm: Path, monkeypatch: pytest.Mo
     text = swarm.read_text().replace("hosts = 4\n", 'hosts = 4\nprogram = "aria2"\n')
     swarm.write_text(text.replace("have = true", "have = true\nunchokes = true"))
     with pytest.raises(PlanRejected) as refused:
-        Emulator().check(json.dumps(plan_of(swarm)))
+        Emulator().check(made(plan_of(swarm)))
     _, *said = str(refused.value).splitlines()
     have, *unchokes = sorted(it.strip() for it in said)
     assert have.startswith("measures: have is told by libtorrent and mainline-4.0.2 alone; ")
@@ -356,8 +356,8 @@ def test_the_versions_of_programs_are_part_of_the_identity(
     swarm: Path, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transfers, swarms = Emulator(), Emulator()
-    transfers.check(json.dumps(plan_of(study)))
-    swarms.check(json.dumps(plan_of(swarm)))
+    transfers.check(made(plan_of(study)))
+    swarms.check(made(plan_of(swarm)))
     assert transfers.build().get("programs") == {}
     assert list(swarms.build().get("programs", {})) == ["libtorrent"]
     digests = [it.build()["engine"] for it in (transfers, swarms)]
@@ -369,10 +369,10 @@ def test_the_versions_of_programs_are_part_of_the_identity(
 def test_a_tracker_without_a_host_gets_one(swarm: Path) -> None:
     swarm.write_text(swarm.read_text().replace('tracker = "homes-6"\n', ""))
     plan = plan_of(swarm)
-    more = with_tracker_host(plan)
-    _core.check_plan(json.dumps(more))
-    assert more["network"]["hosts"][:-1] == plan["network"]["hosts"]
-    assert more["network"]["hosts"][-1]["name"] == "tracker"
+    more = with_tracker_host(made(plan))
+    more.check()
+    assert more.network["hosts"][:-1] == plan["network"]["hosts"]
+    assert more.network["hosts"][-1]["name"] == "tracker"
     assert workload(more, 0, SwarmWorkload)["tracker"]["host"] == 6
     assert with_tracker_host(more) is more
     assert self_test.paths(more) == [(0, 1), (1, 6)]
@@ -380,7 +380,7 @@ def test_a_tracker_without_a_host_gets_one(swarm: Path) -> None:
 
 def expected_s(plan: Mapping[str, Any]) -> float:
     """How long a real run of a plan is expected to last."""
-    (need,) = Emulator().needs([json.dumps(plan)])
+    (need,) = Emulator().needs([made(plan)])
     assert need is not None
     return need.seconds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -108,6 +107,6 @@ def test_the_swarm_of_the_page_is_captured(tmp_path: Path, monkeypatch: pytest.M
 def test_flows_of_utp_are_told_by_captures_alone(study: Path) -> None:
     with_taps(study, ('size = "4 MB"', 'size = "4 MB"\ntransport = "libtorrent"'))
     (point,) = Study.load(study).points()
-    said = [*impossible(json.loads(point.plan().to_json()))]
+    said = [*impossible(point.plan().parsed)]
     assert any("take measures.capture in its place" in line for line in said), said
     assert not any("capture is not recorded" in line for line in said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -122,9 +121,9 @@ def test_controllers_beside_libtorrent_fill_the_table_of_the_simulation(
 
 
 def test_the_ways_to_reflectors_are_measured(controlled: Path) -> None:
-    plan = json.loads(next(iter(Study.load(controlled).points())).plan().to_json())
-    named = [host["name"] for host in plan["network"]["hosts"]]
-    pairs = self_test._pairs(plan, plan["workloads"][0])
+    plan = next(iter(Study.load(controlled).points())).plan().parsed
+    named = [host["name"] for host in plan.network["hosts"]]
+    pairs = self_test._pairs(plan, plan.workloads[0])
     reached = {(named[one], named[other]) for one, other in pairs}
     assert {("home-1", "server-2"), ("home-2", "server-2")} <= reached
 
@@ -156,7 +155,7 @@ def test_transmission_and_qbittorrent_are_controlled(controlled: Path, tmp_path:
 
 def test_a_program_that_autolimit_does_not_know_is_refused(controlled: Path) -> None:
     controlled.write_text(STUDY.replace('role = "seed"\n', 'role = "seed"\nprogram = "aria2"\n'))
-    plan = json.loads(next(iter(Study.load(controlled).points())).plan().to_json())
+    plan = next(iter(Study.load(controlled).points())).plan().parsed
     said = list(impossible(plan))
     assert len(said) == 2
     assert "no interface to aria2, only to libtorrent, qbittorrent, transmission" in said[0]
@@ -188,7 +187,7 @@ def biglybt(tmp_path: Path, *changes: tuple[str, str]) -> Path:
 
 
 def impossible_of(study: Path) -> list[str]:
-    plan = json.loads(next(iter(Study.load(study).points())).plan().to_json())
+    plan = next(iter(Study.load(study).points())).plan().parsed
     return [it for it in impossible(plan) if "biglybt" in it]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -78,4 +77,4 @@ to = "far"
 horizon = "9 s"
 """)
     (point,) = Study.load(path, set=change).points()
-    assert packet_s(json.loads(point.plan().to_json())) == pytest.approx(expected_s)
+    assert packet_s(point.plan().parsed) == pytest.approx(expected_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -250,5 +251,10 @@ def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
     }
 
 
-def as_json(plan: dict[str, Any]) -> str:
+def made(plan: Mapping[str, Any]) -> _core.Plan:
+    """A plan as engines take it."""
+    return _core.Plan(as_json(plan))
+
+
+def as_json(plan: Mapping[str, Any]) -> str:
     return json.dumps(plan)

@@ -65,7 +65,7 @@ def test_any_plan_runs_or_is_refused(path: tuple[Any, ...], value: Any, seed: in
     timer = threading.Timer(PATIENCE_S, handle.cancel)
     timer.start()
     try:
-        tables = _core.simulate(json.dumps(replaced(GOOD, path, value)), seed, handle)
+        tables = _core.simulate(_core.Plan(json.dumps(replaced(GOOD, path, value))), seed, handle)
         assert len(tables["run"]) == 1
     except (_core.PlanError, _core.Cancelled):
         pass

@@ -19,7 +19,7 @@ def share_of_tcp(profile: str) -> float:
     study["workloads"]["swarm"]["populations"]["home"]["profile"] = profile
     wanted = {key: study[key] for key in ("title", "network", "profiles", "workloads", "stop")}
     plan = lower(Scenario.model_validate(wanted))
-    tables = _core.simulate(json.dumps(dict(plan.data)), 1)
+    tables = _core.simulate(_core.Plan(json.dumps(dict(plan.data))), 1)
     assert pa.table(tables["run"])["outcome"].to_pylist() == ["completed"]
     populations = pa.table(tables["populations"]).to_pylist()
     sent = {row["population"]: row["uploaded_bytes"] for row in populations}

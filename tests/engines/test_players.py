@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.clients.testbed import needs
+from tests.engines.plans import made
 
 from flashcrowd.emulation import players, requirements, stack
 from flashcrowd.emulation.bottleneck import most_bytes
@@ -58,10 +59,10 @@ def test_the_usual_program_is_not_named_in_a_plan(tmp_path: Path) -> None:
     assert players.player(plan["workloads"][0]).name == "live"
     named = planned(tmp_path, program="libutp")
     assert named["workloads"][0]["program"] == "libutp"
-    assert requirements.programs(named) == {"libutp"}
+    assert requirements.programs(made(named)) == {"libutp"}
     tcp = planned(tmp_path, transport="linux-6")
     assert players.player(tcp["workloads"][0]).name == "kernel"
-    assert requirements.programs(plan) == requirements.programs(tcp) == set()
+    assert requirements.programs(made(plan)) == requirements.programs(made(tcp)) == set()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_the_usual_program_is_not_named_in_a_plan(tmp_path: Path) -> None:
 def test_what_a_program_cannot_is_refused_by_name(
     tmp_path: Path, changes: dict[str, str], said: str | None
 ) -> None:
-    found = list(requirements.impossible(planned(tmp_path, **changes)))
+    found = list(requirements.impossible(made(planned(tmp_path, **changes))))
     if said is None:
         assert found == []
     else:
@@ -88,22 +89,22 @@ def test_what_a_program_cannot_is_refused_by_name(
 def test_a_limit_that_the_timeline_sets_is_one_too(tmp_path: Path) -> None:
     change = '[timeline.slower]\nat = "1 s"\nchange = "workloads.bulk.limit"\nto = "1 Mbit/s"\n'
     plan = planned(tmp_path, f"{STUDY}\n{change}", program="libtorrent")
-    (said,) = requirements.impossible(plan)
+    (said,) = requirements.impossible(made(plan))
     assert 'take program = "live"' in said
 
 
 def test_a_file_is_as_long_as_the_way_may_carry(tmp_path: Path) -> None:
     plan = planned(tmp_path, size="none", stop="10 s", program="libtorrent")
-    assert most_bytes(plan, plan["workloads"][0]) == 10_000_000 * 1.02 + 1_000_000
-    assert players.space(plan) == 2 * 11_200_000
+    assert most_bytes(made(plan), plan["workloads"][0]) == 10_000_000 * 1.02 + 1_000_000
+    assert players.space(made(plan)) == 2 * 11_200_000
     change = (
         '[timeline.more]\nat = "1 s"\nchange = "network.links.bottleneck.rate"\nto = "16 Mbit/s"\n'
     )
     plan = planned(tmp_path, f"{STUDY}\n{change}", size="none", stop="10 s", program="libtorrent")
-    assert most_bytes(plan, plan["workloads"][0]) == 20_000_000 * 1.02 + 1_000_000
+    assert most_bytes(made(plan), plan["workloads"][0]) == 20_000_000 * 1.02 + 1_000_000
     open_way = STUDY.replace('rate = "8 Mbit/s"\nqueue = "50 packets"', 'rate = "unlimited"')
     plan = planned(tmp_path, open_way, size="none", stop="9 s", program="libtorrent")
-    (said,) = requirements.impossible(plan)
+    (said,) = requirements.impossible(made(plan))
     assert "give it a size" in said
 
 
@@ -111,19 +112,19 @@ def test_a_program_that_is_not_there_is_named_with_its_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(players.Player, "found", lambda _: None)
-    (said,) = players.missing(planned(tmp_path, program="libutp"))
+    (said,) = players.missing(made(planned(tmp_path, program="libutp")))
     assert "libutp is not installed; run make libutp" in said
-    assert list(players.missing(planned(tmp_path))) == []
-    assert list(players.missing(planned(tmp_path, program="libutp", flows=0))) == []
+    assert list(players.missing(made(planned(tmp_path)))) == []
+    assert list(players.missing(made(planned(tmp_path, program="libutp", flows=0)))) == []
 
 
 def test_what_another_program_does_in_its_own_way_is_listed(tmp_path: Path) -> None:
     plan = planned(tmp_path, transport="libtorrent", program="libtorrent")
     spec = plan["workloads"][0]
-    assert list(differences(plan, spec, "libtorrent", ("ledbat.target_ns",))) == []
+    assert list(differences(made(plan), spec, "libtorrent", ("ledbat.target_ns",))) == []
     plan["utps"][0]["ledbat"]["target_ns"] = 25_000_000
-    assert list(differences(plan, spec, "libtorrent", ("ledbat.target_ns",))) == []
-    (told,) = differences(plan, spec, "libtorrent", ())
+    assert list(differences(made(plan), spec, "libtorrent", ("ledbat.target_ns",))) == []
+    (told,) = differences(made(plan), spec, "libtorrent", ())
     assert (told.setting, told.asked) == ("utp.ledbat.target_ns", "25000000")
 
 
@@ -133,7 +134,7 @@ def test_libtorrent_lists_what_it_does_not_tell(tmp_path: Path) -> None:
 
     text = f'{STUDY}\n[measures.series]\nrtt = "1 s"\ngoodput = "1 s"\n'
     plan = planned(tmp_path, text, transport="libtorrent", program="libtorrent")
-    assert [it.setting for it in unmet(plan, plan["workloads"][0])] == ["measures.series.rtt"]
+    assert [it.setting for it in unmet(made(plan), plan["workloads"][0])] == ["measures.series.rtt"]
 
 
 def test_a_stack_of_a_transfer_is_that_of_its_hosts_and_two_are_refused(tmp_path: Path) -> None:
@@ -143,14 +144,14 @@ def test_a_stack_of_a_transfer_is_that_of_its_hosts_and_two_are_refused(tmp_path
         '[stacks.reno]\nbase = "linux-6"\ncontroller = "new-reno"\n'
     )
     plan = planned(tmp_path, f"{STUDY}\n{small}", transport="small")
-    assert list(requirements.impossible(plan)) == []
-    for host in json.loads(stack.settings(plan, ["198.18.0.1", "198.18.0.2"])):
+    assert list(requirements.impossible(made(plan))) == []
+    for host in json.loads(stack.settings(made(plan), ["198.18.0.1", "198.18.0.2"])):
         assert ["ipv4/tcp_rmem", "4096 12800 12800"] in host["sysctls"]
         assert host["controller"] is None
     other = STUDY[STUDY.index("[workloads.bulk]") :].replace("bulk", "other")
     # A controller is a flow's own; buffers are a host's.
     text = f"{STUDY}\n{other}\n{small}".replace('"libutp"', '"reno"', 2)
-    assert list(requirements.impossible(planned(tmp_path, text, transport="linux-6"))) == []
-    said = list(requirements.impossible(planned(tmp_path, text, transport="small")))
+    assert list(requirements.impossible(made(planned(tmp_path, text, transport="linux-6")))) == []
+    said = list(requirements.impossible(made(planned(tmp_path, text, transport="small"))))
     assert [line.split(":")[0] for line in said] == ["host left-1", "host right-1"]
     assert "give their flows hosts of their own" in said[0]

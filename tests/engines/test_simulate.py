@@ -29,8 +29,8 @@ EACH[0]["populations"][1]["profile"] = 1
 EACH[0] |= {"size_bytes": 600_000, "web_seeds": [{"origin": 5, "file": 0}]}
 WHOLE = plans.plan(6, EACH, loss=0.01)
 WHOLE["profiles"].append(json.loads(_core.client_profiles())["modern"])
-SMALL = plans.as_json(WHOLE)
-LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
+SMALL = plans.made(WHOLE)
+LONG = plans.made(plans.plan(2, [plans.transfer(None), plans.ping()]))
 
 
 def test_tables_have_the_documented_columns() -> None:
@@ -87,23 +87,25 @@ def test_a_cancelled_run_is_the_engines_word_too() -> None:
         engine.run(LONG, 1, handle)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', SMALL.replace("hosts", "guests")])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": 1}', SMALL.to_json().replace("hosts", "guests")]
+)
 def test_what_is_no_plan_is_refused(text: str) -> None:
-    with pytest.raises(PlanRejected, match="plan: "):
-        Simulator().check(text)
+    with pytest.raises(_core.PlanError, match="plan: "):
+        _core.Plan(text)
 
 
 def test_an_impossible_plan_names_the_place() -> None:
     broken = plans.plan(2, [plans.transfer() | {"to": 9}])
     engine = Simulator()
     with pytest.raises(PlanRejected, match=r"^workloads\.bulk\.to: "):
-        engine.run(plans.as_json(broken), 1, engine.handle())
+        engine.run(plans.made(broken), 1, engine.handle())
 
 
 @pytest.mark.parametrize("datagrams", [plans.ping(), plans.call()], ids=["ping", "call"])
 def test_a_datagram_that_would_be_fragmented_is_refused(datagrams) -> None:
     whole, split = (
-        plans.as_json(plans.plan(2, [datagrams | {"size_bytes": size}])) for size in (1500, 1501)
+        plans.made(plans.plan(2, [datagrams | {"size_bytes": size}])) for size in (1500, 1501)
     )
     Simulator().check(whole)
     with pytest.raises(PlanRejected, match=r"size: must be at most 1500, the MTU of h0"):

@@ -57,8 +57,8 @@ def status(*words: str) -> int | str | None:
     return ended.value.code
 
 
-def plan(made: Study) -> str:
-    return made.points()[0].plan().to_json()
+def plan(made: Study) -> _core.Plan:
+    return made.points()[0].plan().parsed
 
 
 def tables(made: Study, seed: int = 1) -> dict[str, pa.Table]:

@@ -14,7 +14,7 @@ STUDY = Study.load(Path(__file__).parents[2] / "studies" / "swarm-transports.tom
 @pytest.mark.parametrize("point", list(STUDY.points()), ids=lambda point: str(point.index))
 def test_every_mixture_ends_and_ledbat_keeps_its_queues_short(point) -> None:
     plan = point.plan()
-    tables = _core.simulate(plan.to_json(), 1)
+    tables = _core.simulate(plan.parsed, 1)
     tables = {name: pa.table(table).to_pylist() for name, table in tables.items()}
     assert [row["outcome"] for row in tables["run"]] == ["completed"]
     assert sum(row["completed_s"] is not None for row in tables["downloads"]) == 16

@@ -1,12 +1,13 @@
 """The predictions of this build, held against what `make needs` measured: no run, no clock."""
 
-import json
 import math
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 import pytest
 from benches.needs import cases, compare, fit, measure
+from benches.needs.cases import need_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,9 +48,9 @@ def test_most_ends_are_within_a_factor_of_one_and_a_half(drawn: bool) -> None:
 def test_the_fit_computes_as_the_engine_does() -> None:
     """The engine was compiled with the costs that lie in the repository."""
     for name, plan in list(plans().items())[::5]:
-        need, work = json.loads(_core.plan_need(plan)), json.loads(_core.plan_work(plan))
-        assert math.isclose(need["seconds"], COSTS.time(work), rel_tol=1e-6), name
-        assert math.isclose(need["bytes"], COSTS.memory(work), rel_tol=1e-6, abs_tol=1), name
+        need, work = need_of(plan), _core.Plan(plan).work()
+        assert math.isclose(need.seconds, COSTS.time(work), rel_tol=1e-6), name
+        assert math.isclose(need.bytes, COSTS.memory(work), rel_tol=1e-6, abs_tol=1), name
 
 
 def test_a_fit_finds_the_costs_that_made_the_times() -> None:
@@ -95,7 +96,7 @@ def crowd(hosts: int = 20, megabytes: float = 4, **people: object) -> dict[str, 
 
 
 def need(study: dict[str, object]) -> dict[str, float]:
-    return json.loads(_core.plan_need(Study.from_dict(study).points()[0].plan().to_json()))
+    return asdict(need_of(Study.from_dict(study).points()[0].plan().to_json()))
 
 
 @given(

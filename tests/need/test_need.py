@@ -3,11 +3,13 @@
 import json
 import math
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from benches.needs import measure
+from benches.needs.cases import need_of
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -22,14 +24,14 @@ MEMORY_FACTOR = 2.0
 
 
 def predicted(plan: str) -> dict[str, float]:
-    return json.loads(_core.plan_need(plan))
+    return asdict(need_of(plan))
 
 
 def taken(plan: str) -> dict[str, Any]:
     """What a run took: in a process of its own, if its memory can be told from the process's."""
     if predicted(plan)["bytes"] < measure.LEAST_BYTES / 2:
         begin = time.process_time()
-        tables = _core.simulate(plan, 1)
+        tables = _core.simulate(_core.Plan(plan), 1)
         seconds = time.process_time() - begin
         (row,) = pa.table(tables["run"]).to_pylist()
         counts = {"packets": row["packets_delivered"], "events": row["events"]}
@@ -88,37 +90,31 @@ def test_whatever_is_accepted_has_a_need_in_numbers(changes: list[tuple[Any, Any
         except (KeyError, IndexError, TypeError):
             continue  # another change has taken the place away
     try:
-        need = json.loads(_core.plan_need(json.dumps(plan)))
+        need = predicted(json.dumps(plan))
     except _core.PlanError:
         return
     assert sane(need), need
 
 
-def _alone(plan_json: str) -> tuple[float, ...]:
-    return tuple(json.loads(_core.plan_need(plan_json))[it] for it in FIELDS)
-
-
-FIELDS = ("events", "packets", "seconds", "bytes", "end_s")
-
-
-def _asked(need: Any, plan_json: str) -> Any:
-    """What a plan needs, or why it cannot be."""
+def _read(text: str, before: _core.Plan | None) -> tuple[Any, _core.Plan | None]:
+    """What a plan needs, or why it cannot be; and the plan for the next, if it is one."""
     try:
-        return need(plan_json)
+        plan = _core.Plan(text, before)
     except _core.PlanError as error:
-        return str(error)
+        return str(error), before
+    try:
+        return (plan.need(), plan.workloads, plan.to_json()), plan
+    except _core.PlanError as error:
+        return str(error), plan
 
 
 @given(
     changes=st.lists(
         st.tuples(st.sampled_from(PLACES), st.one_of(LARGE, FRACTION, st.none())), max_size=8
     ),
-    long=st.booleans(),
 )
-def test_a_plan_needs_the_same_whatever_was_read_before(
-    changes: list[tuple[Any, Any]], long: bool
-) -> None:
-    reader, plan = _core.PlanReader(), GOOD
+def test_a_plan_is_the_same_whatever_was_read_before(changes: list[tuple[Any, Any]]) -> None:
+    before, plan = None, GOOD
     plans_json = [json.dumps(GOOD)]
     for path, value in changes:
         try:
@@ -127,10 +123,9 @@ def test_a_plan_needs_the_same_whatever_was_read_before(
         except (KeyError, IndexError, TypeError):
             continue
         plans_json.append(json.dumps(plan))
-    if long:
-        plans_json.insert(1, json.dumps({**GOOD, "title": "t" * 2**20}))
     for text in [*plans_json, "{}", *plans_json[::-1]]:
-        assert _asked(lambda plan: reader.needs([plan])[0], text) == _asked(_alone, text)
+        found, before = _read(text, before)
+        assert found == _read(text, None)[0]
 
 
 @given(
@@ -144,15 +139,15 @@ def test_flows_of_any_size_have_a_need_in_numbers(
     plan["stop"]["horizon_ns"] = horizon
     if flows > 10**6:
         with pytest.raises(_core.PlanError, match=r"flows: must be at most|expected u32"):
-            _core.plan_need(json.dumps(plan))
+            _core.Plan(json.dumps(plan)).need()
     else:
-        need = json.loads(_core.plan_need(json.dumps(plan)))
+        need = predicted(json.dumps(plan))
         assert sane(need), need
 
 
 def test_more_work_needs_more() -> None:
     def need(**changes: Any) -> dict[str, float]:
-        return json.loads(_core.plan_need(json.dumps(plans.plan(4, [plans.transfer() | changes]))))
+        return predicted(json.dumps(plans.plan(4, [plans.transfer() | changes])))
 
     one = need()
     for more in (need(size_bytes=10**7), need(flows=10)):
@@ -173,11 +168,11 @@ def endless() -> str:
 @pytest.mark.skipif(_core.available_memory() is None, reason="the system does not say")
 def test_the_engine_refuses_what_does_not_fit_before_it_begins() -> None:
     with pytest.raises(_core.PlanError, match=r"workloads: one run is expected to need .* TB"):
-        _core.simulate(endless(), 1)
+        _core.simulate(_core.Plan(endless()), 1)
 
 
 def test_the_engine_begins_what_is_forced() -> None:
     handle = _core.RunHandle(force=True)
     handle.cancel()
     with pytest.raises(_core.Cancelled):
-        _core.simulate(endless(), 1, handle)
+        _core.simulate(_core.Plan(endless()), 1, handle)

@@ -87,5 +87,5 @@ def test_the_page_tells_of_disk_and_downloads(results: Results, tmp_path: Path) 
 
 
 def test_an_emulation_plays_it() -> None:
-    plan = Study.load(STUDY).points()[0].plan().data
+    plan = Study.load(STUDY).points()[0].plan().parsed
     assert list(requirements.impossible(plan)) == []

@@ -8,10 +8,12 @@ imports every module of the package and prints those that cannot be.
 import importlib
 import os
 import pkgutil
+import re
 import select
 import signal
 import socket
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import networkx  # noqa: F401
@@ -27,10 +29,12 @@ MORE = {
 }
 """Libraries of a command: loaded before, as this system has them."""
 
-EXTENSION = """ContentServer content_policies origin_visits IdlePoll Lab WebUser become_root_of_own
-    die_with_parent divide echo_times enter_namespace may_have_real_time polls_idle set_apart
-    transfer_starts try_tun LastResort"""
-"""Of the extension module, on Linux alone (crates/python/src/lib.rs)."""
+_LIB = Path(__file__).parents[2] / "crates/python/src/lib.rs"
+_ONLY_LINUX = re.compile(
+    r'target_os = "linux"\)\]\s+#\[pymodule_export\]\s+use [\w:]+::(\w+|\{[^}]*\})'
+)
+EXTENSION = " ".join(re.findall(r"\w+", " ".join(_ONLY_LINUX.findall(_LIB.read_text()))))
+"""Of the extension module, on Linux alone."""
 
 ABSENT = {
     "darwin": {

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashcrowd
-from flashcrowd import cli, pcap
+from flashcrowd import _core, cli, pcap
 from flashcrowd.base.errors import StudyError
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.simulation import Simulator
@@ -204,19 +204,19 @@ def test_a_capture_is_lowered_to_hosts_and_nanoseconds():
 )
 def test_the_engine_refuses_captures_that_contradict_themselves(wrong: dict[str, Any], said: str):
     capture = {"hosts": ["home", "server"], "from": "1 s"}
-    plan = Study.from_dict(study(capture=capture)).points()[0].plan().to_json()
+    plan = Study.from_dict(study(capture=capture)).points()[0].plan().parsed
     Simulator().check(plan)
-    data = json.loads(plan)
+    data = json.loads(plan.to_json())
     data["measures"]["capture"] |= wrong
     with pytest.raises(PlanRejected, match=re.escape(said)):
-        Simulator().check(json.dumps(data))
+        Simulator().check(_core.Plan(json.dumps(data)))
 
 
 def test_the_need_of_memory_counts_packets():
     def need(**measures: Any) -> int:
         document = study(**measures)
         document["workloads"]["fetch"]["size"] = "100 MB"
-        (found,) = Simulator().needs([Study.from_dict(document).points()[0].plan().to_json()])
+        (found,) = Simulator().needs([Study.from_dict(document).points()[0].plan().parsed])
         assert found is not None
         return found.bytes
 

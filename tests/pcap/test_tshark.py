@@ -130,7 +130,7 @@ def test_the_mean_round_trip_is_that_of_a_flow_that_loses_nothing(tmp_path: Path
 def test_sequence_numbers_wrap_and_nobody_minds(tmp_path: Path):
     # Of streams of 20 MB one of 215 passes 2^32. The number of a SYN depends on the seed alone.
     short = study(workloads={"fetch": {**FETCH, "size": "1 kB"}})
-    plan = Study.from_dict(short).points()[0].plan().to_json()
+    plan = Study.from_dict(short).points()[0].plan().parsed
     engine = Simulator()
     for seed in range(5000):
         seen = engine.run(plan, seed_of(seed, 0), engine.handle())["captures"]

@@ -35,13 +35,13 @@ def scenario(leecher: dict[str, Any], **parts: Any) -> Scenario:
 
 def lowered(leecher: dict[str, Any], **parts: Any) -> tuple[Any, bool]:
     """What the leecher opens connections over, by name, and whether it answers uTP."""
-    plan = lower(scenario(leecher, **parts)).data
+    plan = lower(scenario(leecher, **parts)).parsed
     seed, made = workload(plan, 0, SwarmWorkload)["populations"]
     assert (seed["transport"], seed.get("answers_utp")) == (None, False)
     carrier, answers = made["transport"], made.get("answers_utp", True)
     if carrier is None:
         return "inherit", answers
-    found = plan["utps"][carrier["utp"]] if "utp" in carrier else plan["stacks"][carrier["tcp"]]
+    found = plan.utps[carrier["utp"]] if "utp" in carrier else plan.stacks[carrier["tcp"]]
     return found["name"], answers
 
 

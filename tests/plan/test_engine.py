@@ -58,7 +58,7 @@ def test_the_engine_reads_every_variant_of_a_client(requests: Any, slots: Any):
     study = Study.load(STUDIES[0].with_name("client-ablation.toml"))
     document = {**study.resolved(), "profiles": {"mainline-4.0.2": profile}, "sweep": []}
     (point,) = Study.from_dict(document).points()
-    _core.check_plan(point.plan().to_json())
+    point.plan().parsed.check()
 
 
 @pytest.mark.parametrize("size", ["300 B", {"steps": ["150 B", "300 B"]}, {"kind": "path-mtu"}])
@@ -70,10 +70,10 @@ def test_the_engine_reads_every_variant_of_a_utp_configuration(size: Any, sack: 
     document = {**study.resolved(), "utp": {"mine": utp}, "sweep": []}
     document["workloads"]["mine"] = {**workload, "stop": "1 min"}
     (point,) = Study.from_dict(document).points()
-    _core.check_plan(point.plan().to_json())
+    point.plan().parsed.check()
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_engine_reads_every_plan_of_the_studies_that_ship(path: Path):
     for point in Study.load(path).points():
-        _core.check_plan(point.plan().to_json())
+        point.plan().parsed.check()

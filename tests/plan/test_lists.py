@@ -136,7 +136,7 @@ def known(path: tuple[Any, ...]) -> set[str]:
         place = place[step]
     place[path[-1]] = NO_WORD
     try:
-        _core.check_plan(json.dumps(changed))
+        _core.Plan(json.dumps(changed)).check()
     except _core.PlanError as error:
         rest = str(error).split(f"unknown variant `{NO_WORD}`, expected ")[1]
         return set(re.findall(r"`([^`]+)`", rest))

@@ -305,7 +305,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 def accepts(plan: Any) -> bool:
     """Whether the engine reads it: what contradicts itself is another matter."""
     try:
-        _core.check_plan(json.dumps(plan))
+        _core.Plan(json.dumps(plan)).check()
     except _core.PlanError as error:
         return not re.search(r"invalid type|unknown (field|variant)|missing field", str(error))
     return True

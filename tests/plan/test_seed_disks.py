@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.plans import made
 
 import flashcrowd
 from flashcrowd.base.errors import Problem, StudyError
@@ -90,7 +91,7 @@ def test_suggestions_need_the_extension():
 
 
 def test_no_real_program_reads_from_a_disk_that_is_made_up():
-    (refusal,) = requirements.impossible(plan_of(seed={"storage": STORAGE}))
+    (refusal,) = requirements.impossible(made(plan_of(seed={"storage": STORAGE})))
     assert "population source: storage is simulated only" in refusal
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd import _core
 from flashcrowd.base.errors import StudyError
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.members import dealt, members
@@ -60,7 +59,7 @@ def test_a_share_may_be_nobody_and_everybody(share: str):
     made = study({"some": {"group": GROUPS, "share": share}, "rest": {"group": GROUPS}})
     everybody = groups_of(made, "some" if share == "100 %" else "rest")
     assert everybody == SIZES
-    _core.check_plan(made.points()[0].plan().to_json())
+    made.points()[0].plan().parsed.check()
 
 
 def test_clients_of_an_origin_have_shares_too():

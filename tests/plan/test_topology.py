@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.scenario.test_graph_file import GML, graphml
 
-from flashcrowd import _core
 from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.scenario.topology import Topology
@@ -56,7 +55,7 @@ def plan_of(point: Any) -> dict[str, Any]:
 
 def network(topology: Any = MAP, **groups: Any) -> dict[str, Any]:
     (point,) = Study.from_dict(document(topology, **groups)).points()
-    _core.check_plan(point.plan().to_json())
+    point.plan().parsed.check()
     return plan_of(point)
 
 

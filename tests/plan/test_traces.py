@@ -142,14 +142,14 @@ def test_an_engine_refuses_a_bad_trace(folder: Path, trace: dict[str, Any], mess
     plan = study(folder).points()[0].plan()
     data = {**plan.data, "network": {**plan.data["network"], "traces": [trace] * 3}}
     with pytest.raises(PlanRejected, match=message):
-        Simulator().needs([Plan(data).to_json()])  # type: ignore[arg-type]
+        Simulator().needs([Plan(data).parsed])  # type: ignore[arg-type]
 
 
 def test_an_engine_refuses_an_index_beyond_the_traces(folder: Path) -> None:
     plan = study(folder).points()[0].plan()
     data = {**plan.data, "network": {**plan.data["network"], "traces": [CSV]}}
     with pytest.raises(PlanRejected, match=r'network.links."homes-1 up".trace: 1 does not exist'):
-        Simulator().needs([Plan(data).to_json()])  # type: ignore[arg-type]
+        Simulator().needs([Plan(data).parsed])  # type: ignore[arg-type]
 
 
 def test_equal_scenarios_give_equal_plans(folder: Path) -> None:

@@ -40,8 +40,8 @@ def scenario(control: Any, **changed: Any) -> Scenario:
 
 def control(given: Any, **changed: Any) -> ControlledUpload:
     plan = lower(scenario(given, **changed))
-    _core.check_plan(plan.to_json())
-    (population, *_) = workload(plan.data, 0, SwarmWorkload)["populations"]
+    plan.parsed.check()
+    (population, *_) = workload(plan.parsed, 0, SwarmWorkload)["populations"]
     assert "upload_control" in population
     found = population["upload_control"]
     assert found is not None
@@ -99,7 +99,7 @@ def test_without_a_reflector_one_behind_the_line_is_found(changed: Any, reflecto
 
 
 def test_a_plan_without_a_controller_says_nothing_of_it() -> None:
-    for population in workload(lower(scenario("none")).data, 0, SwarmWorkload)["populations"]:
+    for population in workload(lower(scenario("none")).parsed, 0, SwarmWorkload)["populations"]:
         assert "upload_control" not in population
 
 

@@ -48,7 +48,7 @@ def problems(**own: Any) -> list[Problem]:
 
 
 def test_an_origin_is_named_and_stands_by_its_place_among_the_workloads():
-    plan = lower(Scenario.model_validate(document())).data
+    plan = lower(Scenario.model_validate(document())).parsed
     assert workload(plan, 0, SwarmWorkload).get("web_seeds") == [{"origin": 2, "file": 0}]
     assert workload(plan, 2, OriginWorkload)["populations"] == []
 

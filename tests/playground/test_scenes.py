@@ -34,7 +34,7 @@ def test_each_combination_of_sliders_is_the_plan_of_the_study(
             values |= builder.settings(knob, place)
         plan = builder.with_knobs(scene, places)
         assert plan == builder.lowered(file, values), places
-        _core.check_plan(builder.json.dumps(plan))
+        _core.Plan(builder.json.dumps(plan)).check()
 
 
 @pytest.mark.parametrize("name", NAMES)

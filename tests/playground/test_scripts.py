@@ -112,7 +112,7 @@ def test_numbers_and_intervals_are_those_of_a_report(
             tables = [
                 {
                     key: pa.table(table).to_pydict()
-                    for key, table in _core.simulate(plan.plan().to_json(), seed_of(1, it)).items()
+                    for key, table in _core.simulate(plan.plan().parsed, seed_of(1, it)).items()
                     if key in ("run", "downloads", "pings", "transfers", "origins")
                 }
                 for it in range(scene["repeats"])

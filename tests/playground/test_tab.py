@@ -20,7 +20,10 @@ from flashcrowd.study.seeds import seed_of
 
 def native(plan: str, seed: int) -> dict[str, dict[str, list[Any]]]:
     """The tables of the engine on this machine."""
-    return {name: pa.table(table).to_pydict() for name, table in _core.simulate(plan, seed).items()}
+    return {
+        name: pa.table(table).to_pydict()
+        for name, table in _core.simulate(_core.Plan(plan), seed).items()
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from flashcrowd import _core
+from flashcrowd.base.need import Need
 from flashcrowd.drawing.style import INK
 from flashcrowd.qlog import write
 from flashcrowd.qlog.acknowledged import Acknowledged, ranges
@@ -42,7 +43,7 @@ class Results:
         document["workloads"]["upload"] |= transfer
         study = Study.from_dict(document)
         (point,) = study.points()
-        made = _core.simulate(point.plan().to_json(), 1)
+        made = _core.simulate(point.plan().parsed, 1)
         self.tables: dict[str, pa.Table] = {}
         for name in ("connections", "connection_events"):
             rows = ENGINE_TABLES[name].cast(pa.table(made[name]))
@@ -149,9 +150,9 @@ def test_the_memory_of_logs_is_foreseen(hosts: Any) -> None:
     need, rows = [], 0
     for measures in ({}, {"connections": {"hosts": hosts}}):
         (point,) = Study.from_dict(STUDY | {"measures": measures}).points()
-        text = point.plan().to_json()
-        need.append(json.loads(_core.plan_need(text))["bytes"])
-        rows = len(_core.simulate(text, 1)["connection_events"])
+        plan = point.plan().parsed
+        need.append(Need(*plan.need()).bytes)
+        rows = len(_core.simulate(plan, 1)["connection_events"])
     assert 0.5 < (need[1] - need[0]) / (660 * rows) < 2
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd._core import Plan
 from flashcrowd.base.cores import cores
+from flashcrowd.base.kept import as_json
 from flashcrowd.base.need import Need
 from flashcrowd.engines import Build, Cancelled, EngineFault, Finish
 from flashcrowd.plan.digest import digest
+from flashcrowd.plan.parts import EMPTY
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Engine, Manifest, Point, Run
 from flashcrowd.study.campaign import Campaign
@@ -41,7 +42,7 @@ class FakeEngine:
         self.pause_s = pause_s
         self.faulty = faulty
         self.digest = digest
-        self.ran: list[tuple[str, int]] = []
+        self.ran: list[tuple[Plan, int]] = []
         self.most_at_a_time = 0
         self.force = False
         self.repeat_invalid = 0
@@ -51,10 +52,10 @@ class FakeEngine:
     def handle(self) -> FakeHandle:
         return FakeHandle()
 
-    def check(self, plan_json: str) -> None:
-        json.loads(plan_json)
+    def check(self, plan: Plan) -> None:
+        plan.check()
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         return [None for _ in plans]
 
     def at_once(self, needs: Sequence[Need]) -> int:
@@ -74,7 +75,7 @@ class FakeEngine:
             "rustc": None,
         }
 
-    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+    def run(self, plan: Plan, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
         with self._lock:
             self._now += 1
             self.most_at_a_time = max(self.most_at_a_time, self._now)
@@ -86,14 +87,24 @@ class FakeEngine:
         finally:
             with self._lock:
                 self._now -= 1
-        self.ran.append((plan_json, seed))
-        return tables(json.loads(plan_json), seed)
+        self.ran.append((plan, seed))
+        return tables(plan, seed)
 
 
-def tables(plan: Mapping[str, Any], seed: int) -> dict[str, pa.Table]:
+def planned(title: str = "a fake", rtt: str = "0 ms", peers: int = 20) -> Plan:
+    """A plan without hosts: its ends stand for what the engine is to know."""
+    stop = {"horizon_ns": 1 + rtt_ms(rtt), "stall_ns": peers}
+    return Plan(as_json({**EMPTY, "title": title, "stop": stop}))
+
+
+def rtt_ms(rtt: str) -> int:
+    return int(rtt.removesuffix(" ms"))
+
+
+def tables(plan: Plan, seed: int) -> dict[str, pa.Table]:
     """Tables of the right columns, filled by a generator that knows plan and seed."""
-    draw = random.Random(f"{plan['rtt']} {seed}")
-    rows = {"run": 1, "downloads": plan.get("peers", 20), "links": 3, "pings": 0}
+    draw = random.Random(f"{plan.stop['horizon_ns']} {seed}")
+    rows = {"run": 1, "downloads": plan.stop["stall_ns"], "links": 3, "pings": 0}
     return {name: _table(schema.ENGINE_TABLES[name], count, draw) for name, count in rows.items()}
 
 
@@ -119,13 +130,14 @@ def campaign(
     title: str = "a fake",
     peers: int = 20,
 ) -> Campaign:
-    plans = [json.dumps({"title": title, "rtt": rtt, "peers": peers}) for rtt in rtts]
+    plans = [planned(title, rtt, peers) for rtt in rtts]
     manifest = Manifest(
         name="fake",
         fingerprint=f"{rtts} {repeats}",
         engine=Engine("fake", "0.0", engine),
         points=tuple(
-            Point({"network.rtt": rtt}, digest(plan)) for rtt, plan in zip(rtts, plans, strict=True)
+            Point({"network.rtt": rtt}, digest(plan.to_json()))
+            for rtt, plan in zip(rtts, plans, strict=True)
         ),
         runs=tuple(
             Run(point, repeat, seed + repeat)

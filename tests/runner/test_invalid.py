@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
+from flashcrowd._core import Plan
 from flashcrowd.engines import EngineFault
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct
@@ -23,8 +24,8 @@ class Punctual(FakeEngine):
         self.late = late
         self.repeat_invalid = again
 
-    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
-        tables = super().run(plan_json, seed, handle)
+    def run(self, plan: Plan, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+        tables = super().run(plan, seed, handle)
         said = pa.array(["invalid" if seed in self.late else "completed"]).dictionary_encode()
         run = tables["run"]
         place = run.schema.get_field_index("outcome")

@@ -46,7 +46,7 @@ def study(text: str, folder: Path, *, hosts: int = 3, **population: Any) -> Stud
 
 def people(point: Point) -> Any:
     """The population in question, as the plan has it."""
-    return workload(point.plan().data, 0, SwarmWorkload)["populations"][1]
+    return workload(point.plan().parsed, 0, SwarmWorkload)["populations"][1]
 
 
 def lowered(made: Study, key: str = "arrivals") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
 import flashcrowd
+from flashcrowd._core import Plan
 from flashcrowd.cli import main
 from flashcrowd.store import ForeignResults, IncompleteResults, ResultsError, schema
 from flashcrowd.store import open as open_results
@@ -37,8 +38,8 @@ class Played(FakeEngine):
         super().__init__()
         self.execution = execution
 
-    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
-        return super().run(plan_json, 1000 * self.execution + seed, handle)
+    def run(self, plan: Plan, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+        return super().run(plan, 1000 * self.execution + seed, handle)
 
 
 KINDS = [".", "plans", "runs", "tables"]

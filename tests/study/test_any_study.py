@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.study import mistakes
 
-from flashcrowd import _core
 from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.study import Study
@@ -49,7 +48,7 @@ def tried(document: dict[str, Any]) -> None:
     except StudyError:
         return
     for plan in plans:
-        _core.check_plan(plan.to_json())
+        plan.parsed.check()
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), values), min_size=1, max_size=3))

@@ -163,7 +163,7 @@ def test_no_simulated_swarm_is_faster_than_its_bound(crowd: dict[str, Any]):
     [point] = Study.from_dict(document).points()
     least = bounds(point.scenario)["swarm"].fastest_s
     engine = Simulator()
-    tables = engine.run(point.plan().to_json(), crowd["seed"], engine.handle())
+    tables = engine.run(point.plan().parsed, crowd["seed"], engine.handle())
     times = [time for time in tables["downloads"]["completed_s"].to_pylist() if time is not None]
     done = len(times) == 2 * crowd["hosts"]
     assert not done or max(times) >= least

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flashcrowd._core import Plan
 from flashcrowd.base.need import Need
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.study import Study
@@ -20,15 +21,15 @@ class Machine(Simulator):
     def __init__(self, expected: Sequence[float], slower: float, busy: bool = False) -> None:
         super().__init__()
         self.expected, self.slower, self.busy = list(expected), slower, busy
-        self.plans = [point.plan().to_json() for point in Study.load(STUDY).points()]
+        self.plans = [point.plan().parsed for point in Study.load(STUDY).points()]
         self.asked: list[int] = []
 
-    def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
-        if plan_json not in self.plans:
-            [reference] = super().needs([plan_json])
+    def seconds(self, plan: Plan, seed: int, most_s: float) -> float | None:
+        if plan not in self.plans:
+            [reference] = super().needs([plan])
             assert reference is not None
             return None if self.busy else reference.seconds * self.slower
-        index = self.plans.index(plan_json)
+        index = self.plans.index(plan)
         self.asked.append(index)
         taken = self.expected[index] * self.slower
         return taken if taken <= most_s else None
@@ -76,7 +77,7 @@ def test_the_runs_share_the_cores_that_there_are():
     assert StudyNeed(needs, 3, 9).seconds == 4.0
     assert StudyNeed(needs, 3, 9, 2).seconds == 18.0
     assert StudyNeed(needs, 3, 1, 2).seconds == 36.0
-    plans = [point.plan().to_json() for point in Study.load(STUDY).points()]
+    plans = [point.plan().parsed for point in Study.load(STUDY).points()]
     assert study_need(Simulator(), plans, 1, 4).cores
 
 
@@ -104,7 +105,7 @@ def test_every_point_has_its_turn_the_ends_first(count: int):
 
 
 def test_a_run_that_takes_too_long_is_cancelled():
-    plan = Study.load(STUDY).points()[0].plan().to_json()
+    plan = Study.load(STUDY).points()[0].plan().parsed
     assert Simulator().seconds(plan, 1, 0.0) is None
     taken = Simulator().seconds(plan, 1, 60.0)
     assert taken is not None
@@ -112,5 +113,5 @@ def test_a_run_that_takes_too_long_is_cancelled():
 
 
 def test_memory_of_the_process_counts_what_no_run_has():
-    need = study_need(Simulator(), [Study.load(STUDY).points()[0].plan().to_json()], 3, 2)
+    need = study_need(Simulator(), [Study.load(STUDY).points()[0].plan().parsed], 3, 2)
     assert need.process_bytes == need.bytes + PROCESS_BYTES

@@ -239,7 +239,7 @@ def _sweep_values() -> None:
 
 
 def _engine() -> None:
-    plan = Study.from_dict(mistakes.study()).points()[0].plan().to_json()
+    plan = Study.from_dict(mistakes.study()).points()[0].plan().parsed
     refusal.check_for(plan, "no engine", lambda _: (f"stuff {at}" for at in range(12_000)))
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.runner.fake import FakeEngine
+from tests.runner.fake import FakeEngine, planned
 
 import flashcrowd
+from flashcrowd._core import Plan
 from flashcrowd.base.amounts import duration
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.need import Need
@@ -66,17 +67,17 @@ class Slow(FakeEngine):
         super().__init__()
         self.asked: list[tuple[int, str]] = []
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:  # type: ignore[override]
-        if "wrong" in plans:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
+        if any(plan.title == "wrong" for plan in plans):
             raise PlanRejected("it is wrong")
         self.asked.append((len(plans), threading.current_thread().name))
-        return [Need(int(plan), 1, 1.0, 1, 1.0) for plan in plans]
+        return [Need(int(plan.title), 1, 1.0, 1, 1.0) for plan in plans]
 
 
 @pytest.mark.parametrize("count", [0, 1, need.AT_A_TIME, 7 * need.AT_A_TIME + 3])
 def test_plans_are_asked_about_in_order_and_beside_their_making(count: int) -> None:
     engine = Slow()
-    found = need.needs_of(engine, map(str, range(count)))
+    found = need.needs_of(engine, (planned(str(it)) for it in range(count)))
     assert [it.events for it in found if it is not None] == list(range(count))
     assert sum(asked for asked, _ in engine.asked) == count
     here = threading.current_thread().name
@@ -87,23 +88,24 @@ def test_plans_wait_in_a_number_that_does_not_grow() -> None:
     made, behind, lock = 0, [], threading.Event()
 
     class Waiting(Slow):
-        def needs(self, plans: Sequence[str]) -> list[Need | None]:  # type: ignore[override]
+        def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
             lock.wait(0.02)
-            behind.append(made - int(plans[0]))
+            behind.append(made - int(plans[0].title))
             return super().needs(plans)
 
-    def plans() -> Iterator[str]:
+    def plans() -> Iterator[Plan]:
         nonlocal made
         for made in range(20 * need.AT_A_TIME):
-            yield str(made)
+            yield planned(str(made))
 
     need.needs_of(Waiting(), plans())
     assert max(behind) <= (need.WAITING + 2) * need.AT_A_TIME
 
 
 def test_a_plan_that_is_refused_ends_the_asking() -> None:
+    one, wrong = planned("1"), planned("wrong")
     with pytest.raises(PlanRejected):
-        need.needs_of(Slow(), ["1"] * need.AT_A_TIME + ["wrong"] + ["1"] * 10 * need.AT_A_TIME)
+        need.needs_of(Slow(), [one] * need.AT_A_TIME + [wrong] + [one] * 10 * need.AT_A_TIME)
 
 
 def status(*words: str) -> int:

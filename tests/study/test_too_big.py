@@ -38,7 +38,7 @@ def small() -> Study:
 
 def median_s(study: Study, index: int) -> float:
     engine = Simulator()
-    tables = engine.run(study.points()[index].plan().to_json(), 1, engine.handle())
+    tables = engine.run(study.points()[index].plan().parsed, 1, engine.handle())
     times = sorted(time for time in tables["downloads"]["duration_s"].to_pylist() if time)
     point = study.points()[index].scenario
     assert len(times) == bounds(point)["update"].downloads  # everybody has it

@@ -1,6 +1,5 @@
 """Repeats until the mean is known: more runs where they are needed, the same ones every time."""
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pytest
 from tests.runner.bytes import tables as bytes_of
 from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
+from flashcrowd._core import Plan
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.looks import Looks
 from flashcrowd.engines import Engine
@@ -32,9 +32,9 @@ QUIET, LOUD = "1 ms", "60 ms"
 class Crowd(FakeEngine):
     """Its runs end well; the download takes 100 s, give or take the round-trip time in ms / 10."""
 
-    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
-        super().run(plan_json, seed, handle)
-        spread = float(json.loads(plan_json)["rtt"].split()[0]) / 10
+    def run(self, plan: Plan, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+        super().run(plan, seed, handle)
+        spread = (plan.stop["horizon_ns"] - 1) / 10
         time = random.Random(f"{spread} {seed}").gauss(100, spread)
         run = dict.fromkeys((c.name for c in schema.ENGINE_TABLES["run"].columns), 0)
         run |= {"outcome": "completed", "reason": "", "end_s": time}

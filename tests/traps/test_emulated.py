@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,13 @@ import pytest
 from tests.clients.testbed import needs
 
 from flashcrowd import traps
+from flashcrowd._core import Plan
 from flashcrowd.base.errors import PlanRejected
 from flashcrowd.cli import main
 from flashcrowd.emulation.capabilities import capabilities
 from flashcrowd.emulation.requirements import impossible
+from flashcrowd.plan.parts import workload
+from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.report.statistics import estimate
 from flashcrowd.traps import emulated, trap, words
 from flashcrowd.traps.emulated import Beside, Means
@@ -28,13 +30,14 @@ def test_the_emulator_has_what_each_trap_asks(name: str) -> None:
     assert emulated.program_of(one) == ("libtorrent" if name == "libtorrent" else "transmission")
     program = emulated.program_of(one)
     (point,) = emulated.study(one, [], ["autolimit"], 1, program).points()
-    plan = json.loads(point.plan().to_json())
+    plan = point.plan().parsed
     assert not list(impossible(plan))
-    home, others = plan["workloads"][0]["populations"]
+    swarm = workload(plan, 0, SwarmWorkload)
+    home, others = swarm["populations"]
     assert home.get("program", "libtorrent") == program
     assert "program" not in others
     # Nobody has the whole file before the trap is over.
-    assert plan["workloads"][0]["size_bytes"] > one.to_s * one.most.bps / 8
+    assert swarm["size_bytes"] > one.to_s * one.most.bps / 8
 
 
 def test_what_there_is_not_is_refused_before_anything_runs(
@@ -61,8 +64,8 @@ def test_what_there_is_not_is_refused_before_anything_runs(
 
 def test_a_trap_that_cannot_be_emulated_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Poor:
-        def check(self, plan_json: str) -> None:
-            if "video call" in plan_json:
+        def check(self, plan: Plan) -> None:
+            if "video call" in plan.title:
                 raise PlanRejected("cannot be emulated:\n  call: not here")
 
     monkeypatch.setattr(emulated, "Emulator", Poor)

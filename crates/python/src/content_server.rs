@@ -6,9 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use flashcrowd_base::Span;
 use flashcrowd_origin::Scheduling;
-use flashcrowd_plan::{Visit, Workload};
 use flashcrowd_server::{ReadBy, Reading, Server, ServerHandle, Settings, StartError, Watch};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -28,22 +26,6 @@ pub(crate) fn content_policies() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn content_memory(cache_bytes: u64, extent_bytes: u32, reads: u32) -> u64 {
     flashcrowd_server::memory_for(cache_bytes, extent_bytes, reads)
-}
-
-/// A visit to a content server: population, host, file, and when it comes and leaves at the latest, in nanoseconds.
-type VisitRow = (u32, u32, u32, u64, Option<u64>);
-
-/// The clients of the content server that is the workload of this number in a plan (JSON), in a run with a seed. Raises
-/// `PlanError`.
-#[pyfunction]
-pub(crate) fn origin_visits(plan_json: &str, seed: u64, workload: u32) -> PyResult<Vec<VisitRow>> {
-    let plan = crate::simulate::parse(plan_json)?;
-    let Some(Workload::Origin(origin)) = plan.workloads.get(workload as usize) else {
-        return Err(PlanError::new_err(format!("workloads[{workload}]: is no origin")));
-    };
-    let row =
-        |it: Visit| (it.population, it.host, it.file, it.at.nanos(), it.leave.map(Span::nanos));
-    Ok(origin.visits(seed, workload).into_iter().map(row).collect())
 }
 
 /// A content server on a directory.

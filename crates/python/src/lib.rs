@@ -11,9 +11,7 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod last_resort;
 mod plan;
-mod plan_reader;
 mod profiles;
-#[cfg(target_os = "linux")]
 mod rules;
 mod simulate;
 mod table;
@@ -39,7 +37,7 @@ mod _core {
     use crate::build::build_info;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::content_server::{ContentServer, content_memory, content_policies, origin_visits};
+    use crate::content_server::{ContentServer, content_memory, content_policies};
     #[pymodule_export]
     use crate::division::Division;
     #[cfg(target_os = "linux")]
@@ -56,22 +54,17 @@ mod _core {
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
-    use crate::plan_reader::PlanReader;
-    #[pymodule_export]
     use crate::profiles::{
         check_settings, client_profiles, ledbat_tables, request_queue_time_s, settings_schema,
         tcp_profiles, upload_controllers, upload_slots, upload_states, utp_profiles,
     };
-    #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::rules::{
         CallRules, DownloadRules, OriginRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch,
         TrackerRegister, TransferRules, WebRules, run_ending, swarm_waits, with_undelivered,
     };
     #[pymodule_export]
-    use crate::simulate::{
-        RunHandle, available_memory, check_plan, plan_need, plan_schema, plan_work, simulate,
-    };
+    use crate::simulate::{RunHandle, available_memory, plan_schema, simulate};
     #[pymodule_export]
     use crate::table::Table;
     #[cfg(target_os = "linux")]

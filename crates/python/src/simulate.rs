@@ -1,15 +1,14 @@
 //! One run of the simulator.
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use flashcrowd_forecast::{Need, check_memory};
-use flashcrowd_plan::Plan;
+use flashcrowd_forecast::check_memory;
 use flashcrowd_sim::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::faults::{Cancelled, PlanError, guarded};
+use crate::plan::Plan;
 use crate::table::Table;
 
 /// Watches and cancels a run from another thread.
@@ -48,27 +47,27 @@ impl RunHandle {
     }
 }
 
-/// Run a plan (JSON) with a seed; gives the run's tables by name. Other Python threads go on.
+/// Run a plan with a seed; gives the run's tables by name. Other Python threads go on.
 ///
 /// Raises `PlanError`, `Cancelled` or `EngineFault`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, seed, handle = None))]
+#[pyo3(signature = (plan, seed, handle = None))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
-    plan_json: &str,
+    plan: &Plan,
     seed: u64,
     handle: Option<&RunHandle>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let unwatched = RunHandle::default();
     let handle = handle.unwrap_or(&unwatched);
+    let plan = plan.data();
     let outcome = py.detach(|| {
-        let plan = parse(plan_json)?;
         let work = AssertUnwindSafe(|| {
             plan.check()?;
             if !handle.force {
-                check_memory(&plan)?;
+                check_memory(plan)?;
             }
-            flashcrowd_sim::simulate(&plan, seed, &handle.run)
+            flashcrowd_sim::simulate(plan, seed, &handle.run)
         });
         guarded(work)?.map_err(raise)
     })?;
@@ -77,30 +76,6 @@ pub(crate) fn simulate<'py>(
         tables.set_item(table.name, Table::new(table)?)?;
     }
     Ok(tables)
-}
-
-/// Raise `PlanError` if a plan (JSON) is not one, or contradicts itself: whatever a run would refuse.
-#[pyfunction]
-pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
-    parse(plan_json)?.check().map_err(|error| PlanError::new_err(error.to_string()))
-}
-
-/// The predicted need of a plan's run (JSON): a JSON object of `events`, `packets`, `seconds` and
-/// `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
-#[pyfunction]
-pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
-    let need = need(&parse(plan_json)?)?;
-    serde_json::to_string(&need).map_err(|error| PlanError::new_err(error.to_string()))
-}
-
-/// The predicted work of a plan's run (JSON): a JSON object of how often, by kinds of work. Seconds and bytes of
-/// [`plan_need`] are counted from it. Raises `PlanError` if it is not a plan, or contradicts itself.
-#[pyfunction]
-pub(crate) fn plan_work(plan_json: &str) -> PyResult<String> {
-    let plan = parse(plan_json)?;
-    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    let work: BTreeMap<&str, f64> = flashcrowd_forecast::work(&plan).into_iter().collect();
-    serde_json::to_string(&work).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
 /// The JSON Schema of plans, as the engines read them.
@@ -114,16 +89,6 @@ pub(crate) fn plan_schema() -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn available_memory() -> Option<u64> {
     flashcrowd_forecast::available_memory()
-}
-
-pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
-    serde_json::from_str(plan_json).map_err(|error| PlanError::new_err(format!("plan: {error}")))
-}
-
-/// The predicted need of a plan's run.
-pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
-    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    Ok(Need::of(plan))
 }
 
 fn raise(error: Error) -> PyErr {

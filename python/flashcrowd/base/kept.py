@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from flashcrowd import _core
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -24,9 +27,13 @@ class Kept:
     """Results by the tables of which they were made: the same objects, not equal ones.
 
     Several plans share the kept value: it must not be changed.
+
+    Attributes:
+        parsed: the last plan, whose parts need not be read again.
     """
 
     def __init__(self) -> None:
+        self.parsed: _core.Plan | None = None
         self._results: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         self._light: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         self._texts: dict[int, str] = {}

@@ -112,7 +112,7 @@ def _show(text: str) -> None:
 def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:
     """The need of all of a study. The engine looks at every plan, so that what passes here runs."""
     points = study.points()
-    plans = (point.plan().to_json() for point in points)
+    plans = (point.plan().parsed for point in points)
     try:
         return study_need(engine, plans, study.most_repeats, jobs)
     except PlanRejected:
@@ -123,7 +123,7 @@ def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:
 
 def _ask_alone(engine: Engine, point: Point, study: str) -> None:
     try:
-        engine.needs([point.plan().to_json()])
+        engine.needs([point.plan().parsed])
     except PlanRejected as error:
         place, _, allowed = str(error).partition(": ")
         try:

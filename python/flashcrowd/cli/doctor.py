@@ -8,8 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd._core import Plan
 from flashcrowd.base.amounts import scaled
 from flashcrowd.base.errors import first
+from flashcrowd.base.kept import as_json
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
 from flashcrowd.clients import PROGRAMS, opentracker
 from flashcrowd.clients.programs import Program
@@ -18,7 +20,7 @@ from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
 from flashcrowd.engines import registry
-from flashcrowd.plan.parts import EMPTY, parse
+from flashcrowd.plan.parts import EMPTY
 from flashcrowd.study.need import available_memory, problem, study_need
 
 LACKING = 2
@@ -44,7 +46,7 @@ def doctor(
     for found in capabilities():
         print(found)
     if study is None:
-        lacking = [*missing(EMPTY)]
+        lacking = [*missing(Plan(as_json(EMPTY)))]
         print(f"\nWorkloads that programs can play: {', '.join(KINDS)}. Clients of swarms:")
         _say(PROGRAMS.values())
         print("Flows of uTP:")
@@ -53,10 +55,9 @@ def doctor(
         print(f"  {opentracker.why_not() or opentracker.NAME}")
         return LACKING if lacking else 0
     loaded = load(study, set, seed, repeats)
-    plans = [point.plan().to_json() for point in loaded.points()]
+    plans = [point.plan().parsed for point in loaded.points()]
     problems: dict[str, None] = {}
-    for text in plans:
-        plan = parse(text)
+    for plan in plans:
         problems |= dict.fromkeys((*impossible(plan), *missing(plan)))
     busiest = 0.0
     if not problems:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.loop import PERIOD_NS, Loop
 from flashcrowd.autolimit.memory import Volatile
@@ -25,7 +26,7 @@ from flashcrowd.client_api.client import Gone, Reading, Refused
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.settings import OWN, Settings, Unmet
 from flashcrowd.plan.parts import workload
-from flashcrowd.plan.types import ControlledUpload, Plan, Population, SwarmWorkload
+from flashcrowd.plan.types import ControlledUpload, Population, SwarmWorkload
 
 STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
 """Each of them rounds a limit down to a multiple of this number of bytes per second."""
@@ -85,7 +86,7 @@ def differences(
         change["kind"] == "upload"
         and workload(plan, change["workload"], SwarmWorkload)["populations"][change["population"]]
         == population
-        for change in plan["timeline"]
+        for change in plan.timeline
     )
     if changed or population["upload_bps"] is not None:
         yield Unmet(

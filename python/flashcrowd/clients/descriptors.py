@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import resource
 
+from flashcrowd._core import Plan
 from flashcrowd.plan.parts import numbered
-from flashcrowd.plan.types import Plan, SwarmWorkload
+from flashcrowd.plan.types import SwarmWorkload
 
 EMBEDDED = ("libtorrent", "mainline-4.0.2")
 _BASE = 64
@@ -27,7 +28,7 @@ def _of_swarm(plan: Plan, swarm: SwarmWorkload) -> int:
     for population in swarm["populations"]:
         each = _PROCESS
         if (population.get("program") or EMBEDDED[0]) in EMBEDDED:
-            profile = plan["profiles"][population["profile"]]
+            profile = plan.profiles[population["profile"]]
             each = _SESSION + min(profile["connections"]["max_connections"], peers)
         total += each * len(population["hosts"])
     return total
@@ -55,7 +56,7 @@ def refusal(plan: Plan, workload: int) -> str | None:
     beside = any(index < workload for index, _ in numbered(plan, SwarmWorkload))
     included = ", those of the swarms before it included" if beside else ""
     return (
-        f"workloads.{plan['workloads'][workload]['name']}: {need} files would be open at once"
+        f"workloads.{plan.workloads[workload]['name']}: {need} files would be open at once"
         f"{included}, and {most} may be; raise the limit (ulimit -Hn {need}) or lower "
         "connections.max_connections"
     )

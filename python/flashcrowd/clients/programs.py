@@ -7,16 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from flashcrowd._core import Plan
 from flashcrowd.clients import descriptors, opentracker, settings
 from flashcrowd.clients.client import Client, Found, Job
 from flashcrowd.plan.parts import workload, workloads
-from flashcrowd.plan.types import (
-    ControlledUpload,
-    Plan,
-    Population,
-    SwarmWorkload,
-    TransferWorkload,
-)
+from flashcrowd.plan.types import ControlledUpload, Population, SwarmWorkload, TransferWorkload
 
 DEFAULT = "libtorrent"
 """The program of a population that names none."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from flashcrowd import _core
-from flashcrowd.plan.types import Plan, Population
+from flashcrowd._core import Plan
+from flashcrowd.plan.types import Population
 from flashcrowd.plan.types import Settings as Rules
 
 Upload = int | None
@@ -349,9 +350,9 @@ def of(plan: Plan, population: Population) -> Settings:
             "no program opens connections of their own for the blocks: leave out transport or "
             "data_transport"
         )
-    profile = plan["profiles"][population["profile"]]
+    profile = plan.profiles[population["profile"]]
     chosen = transport or data or {}
-    utps = plan["utps"]
+    utps = plan.utps
     utp = utps[chosen["utp"]] if "utp" in chosen else utps[0] if len(utps) == 1 else None
     target_ns = ((utp or {}).get("ledbat") or {}).get("target_ns")
     upload = population["upload_bps"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 import shutil
 import time
 from collections.abc import Container, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.clients import (
     biglybt,
     controller,
@@ -33,7 +33,7 @@ from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.programs import DEFAULT, PROGRAMS, own_control
 from flashcrowd.clients.tracker import Tracker
 from flashcrowd.plan import parts
-from flashcrowd.plan.types import Plan, SwarmWorkload
+from flashcrowd.plan.types import SwarmWorkload
 
 PORT, TRACKER_PORT = 6881, 6969
 """Where peers and tracker of a plan's first workload listen; those of the next one port higher."""
@@ -76,12 +76,11 @@ class Swarm:
         folder: Path,
         own: Container[int] | None = None,
         rules: _core.SwarmRules | None = None,
-        parsed: _core.Plan | None = None,
     ) -> None:
         """The workload that is played.
 
         Args:
-            plan: the plan's data.
+            plan: the plan.
             workload: index of the swarm among the plan's workloads.
             seed: seed of the run.
             places: the plan's hosts, in its order.
@@ -89,7 +88,6 @@ class Swarm:
             own: the hosts that are played here, where others are played elsewhere: their peers
                 never come here, and whether the swarm stalls is seen from where all is known.
             rules: those of all swarms of the run; made here where there is no other.
-            parsed: the plan as the rules read it; made here where there is no other.
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
@@ -106,8 +104,7 @@ class Swarm:
         self._own = own
         self._has_tracker = own is None or host in own
         self._workload = workload
-        self._parsed = parsed or _core.Plan(json.dumps(plan))
-        self.rules = rules or _core.SwarmRules(self._parsed, seed)
+        self.rules = rules or _core.SwarmRules(plan, seed)
         self._settings = [settings.of(plan, it) for it in self.spec["populations"]]
         self.peers = [self._peer(it) for it in self.rules.peers(workload)]
         self._by_number = {peer.number: peer for peer in self.peers}
@@ -189,7 +186,7 @@ class Swarm:
         if spec.get("program") == opentracker.NAME:
             self.unmet["", opentracker.NAME] = list(opentracker.unmet(spec))
             return OpenTracker(place, port, info_hash, self._folder / "tracker")
-        register = _core.TrackerRegister(self._parsed, self._workload, self.seed)
+        register = _core.TrackerRegister(self.plan, self._workload, self.seed)
         try:
             return Tracker(place, port, spec, info_hash, register)
         except OSError as error:
@@ -302,7 +299,7 @@ class Swarm:
             not peer.is_leecher,
             folder,
             self.port,
-            self.plan["measures"]["have"],
+            self.plan.measures["have"],
             draws=(self.seed << 20 | peer.number) % 2**64,
         )
         if (asked := own_control(peer.spec)) is not None:

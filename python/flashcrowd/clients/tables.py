@@ -17,8 +17,8 @@ def rows(swarm: Swarm) -> Rows:
     return {
         "control": _control(swarm, came),
         "programs": _programs(swarm),
-        "unchokes": _unchokes(swarm, came) if swarm.plan["measures"].get("unchokes") else [],
-        "send_gaps": _send_gaps(swarm, came) if swarm.plan["measures"].get("send_gaps") else [],
+        "unchokes": _unchokes(swarm, came) if swarm.plan.measures.get("unchokes") else [],
+        "send_gaps": _send_gaps(swarm, came) if swarm.plan.measures.get("send_gaps") else [],
     }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd._core import Plan
 from flashcrowd.cluster.identity import Identity, differing, own
 from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle, registry
 from flashcrowd.store.manifest import Run
@@ -129,7 +130,7 @@ def perform(task: Task) -> Outcome:
     wrong = differing(task.identity, own(engine))
     if wrong:
         raise OtherCode(wrong)
-    plans = [zlib.decompress(plan).decode() for plan in task.plans]
+    plans = [Plan(zlib.decompress(plan).decode()) for plan in task.plans]
     address = get_worker().address
     finished: list[Finished] = []
     for run, place in task.runs:
@@ -147,9 +148,9 @@ def stop(campaign: str) -> None:
     _LIVE.stop(campaign)
 
 
-def compressed(plan: str) -> bytes:
+def compressed(plan: Plan) -> bytes:
     """A plan as tasks carry it."""
-    return zlib.compress(plan.encode(), 1)
+    return zlib.compress(plan.to_json().encode(), 1)
 
 
 class _Live:

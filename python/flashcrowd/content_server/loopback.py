@@ -24,7 +24,7 @@ from flashcrowd.content_server.processor import Cost, Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
 from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
 from flashcrowd.content_server.visit import visits_of
-from flashcrowd.plan.parts import numbered, parse
+from flashcrowd.plan.parts import numbered
 from flashcrowd.plan.types import OriginWorkload
 
 MOST_LOST = 0.01
@@ -43,7 +43,7 @@ def main() -> int:
     engine = Asker(Order)
     asked = engine.asked()
     try:
-        engine.say(run(asked.plan, asked.seed, engine.progress))
+        engine.say(run(_core.Plan(asked.plan), asked.seed, engine.progress))
         return 0
     except Exception as error:
         engine.say(Failed(why(error)))
@@ -54,15 +54,14 @@ class Pace(LinesPace, Cost):
     """How well disk and lines were played, and what that cost."""
 
 
-def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
+def run(plan: _core.Plan, seed: int, tell: Callable[[float], None]) -> Tables:
     """One run; `tell` hears now and then how far it is, 0 to 1.
 
     Raises:
         OSError: what the system refused.
     """
-    plan = parse(plan_json)
     index, origin = next(numbered(plan, OriginWorkload))
-    visits = visits_of(plan, plan_json, seed, index)
+    visits = visits_of(plan, seed, index)
     raise_descriptors(2 * len(visits))
     contents = contents_of(origin, seed)
     with tempfile.TemporaryDirectory(prefix="flashcrowd-origin-") as folder:
@@ -70,11 +69,11 @@ def run(plan_json: str, seed: int, tell: Callable[[float], None]) -> Tables:
         # A small send buffer, so that TCP stops the server where the line would.
         sockets = {"send_buffer_bytes": origin["unsent_bytes"]}
         server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
-        rules = _core.OriginRules(_core.Plan(plan_json), seed)
+        rules = _core.OriginRules(plan, seed)
         ledger = Ledger(server, index, rules)
         crowd = Crowd(server, visits, contents, ledger, rules, rules.place(index))
         try:
-            return played(crowd, ledger, rules, plan["stop"]["horizon_ns"] / 1e9, tell)
+            return played(crowd, ledger, rules, plan.stop["horizon_ns"] / 1e9, tell)
         finally:
             server.stop()
             server.stop()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.plan.parts import workload
-from flashcrowd.plan.types import OriginWorkload, Plan
+from flashcrowd.plan.types import OriginWorkload
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,22 @@ class Visit:
     in_order: bool
 
 
-def visits_of(plan: Plan, plan_json: str, seed: int, index: int) -> list[Visit]:
+def visits_of(plan: Plan, seed: int, index: int) -> list[Visit]:
     """Who comes in a run, as in the simulation of the same plan with the same seed.
 
     Args:
         plan: the plan.
-        plan_json: the same as text.
         seed: the run's.
         index: number of the origin among the workloads.
     """
     populations = workload(plan, index, OriginWorkload)["populations"]
-    found = _core.origin_visits(plan_json, seed, index)
+    found = plan.visits(seed, index)
     return [
         Visit(
             number=number,
             population=populations[population]["name"],
             host=host,
-            host_name=plan["network"]["hosts"][host]["name"],
+            host_name=plan.network["hosts"][host]["name"],
             file=file,
             at_s=at_ns / 1e9,
             leave_s=None if leave_ns is None else leave_ns / 1e9,
@@ -66,12 +65,11 @@ def visits_of(plan: Plan, plan_json: str, seed: int, index: int) -> list[Visit]:
     ]
 
 
-def busiest_bps(plan: Plan, plan_json: str, seed: int, index: int) -> float:
+def busiest_bps(plan: Plan, seed: int, index: int) -> float:
     """What all who are there take at most at one instant, if each is served at its line's rate.
 
     Args:
         plan: the plan.
-        plan_json: the same as text.
         seed: the run's.
         index: number of the origin among the workloads.
 
@@ -83,7 +81,7 @@ def busiest_bps(plan: Plan, plan_json: str, seed: int, index: int) -> float:
     bits = origin["files"]["size_bytes"] * 8
     changes = [
         change
-        for it in visits_of(plan, plan_json, seed, index)
+        for it in visits_of(plan, seed, index)
         for change in ((it.at_s, it.rate_bps), (it.at_s + bits / it.rate_bps, -it.rate_bps))
     ]
     if any(math.isinf(rate) for _, rate in changes):
@@ -94,6 +92,6 @@ def busiest_bps(plan: Plan, plan_json: str, seed: int, index: int) -> float:
 
 def _rate_bps(plan: Plan, host: int, way: Literal["up", "down"] = "down") -> float:
     """The least rate of a host's line towards it, or from it."""
-    network = plan["network"]
+    network = plan.network
     links = [network["links"][it]["conditions"] for it in network["hosts"][host][way]]
     return min((it["rate_bps"] for it in links if it["rate_bps"] is not None), default=math.inf)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Columns, Rows, of_columns
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan import parts
 from flashcrowd.plan.parts import W
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import CallWorkload, Change, PingWorkload, Plan
+from flashcrowd.plan.types import CallWorkload, Change, PingWorkload
 
 FIRST_PORT = 10_000
 """The first port that workloads take, one after another."""
@@ -27,8 +28,7 @@ class Context:
     """The run that applications are made for.
 
     Attributes:
-        plan: the plan's data.
-        parsed: the same, as the rules read it.
+        plan: the plan.
         seed: the run's.
         hosts: the hosts of the lab.
         folder: an empty folder for what programs write.
@@ -37,7 +37,6 @@ class Context:
     """
 
     plan: Plan = field(repr=False)
-    parsed: _core.Plan = field(repr=False)
     seed: int
     hosts: Hosts
     folder: Path
@@ -250,7 +249,7 @@ class Datagrams(Ruled[D]):
     @classmethod
     def refusals(cls, plan: Plan, index: int) -> Iterator[str]:
         """Packets that are too short."""
-        spec = cast("CallWorkload | PingWorkload", plan["workloads"][index])
+        spec = cast("CallWorkload | PingWorkload", plan.workloads[index])
         size, least = spec["size_bytes"], cls.least_bytes
         if size < least:
             what = f"a packet of a {cls.kind} has at least {least} B; make it larger"

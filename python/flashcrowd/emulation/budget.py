@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.cores import cores
 from flashcrowd.base.errors import Cancelled
 from flashcrowd.base.need import Need
 from flashcrowd.content_server import visit
 from flashcrowd.emulation.processors import Processors
 from flashcrowd.plan.parts import hosts_of, numbered, workloads
-from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
+from flashcrowd.plan.types import OriginWorkload, SwarmWorkload
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without a visible effect: 20 us each for both kernels'
@@ -161,7 +162,7 @@ def steered(plan: Plan, packets_per_s: float) -> bool:
     return packets_per_s > PACKETS_PER_CORE and cores() > 1 and not crowded
 
 
-def busiest(plan: Plan, plan_json: str, seed: int, mean: float) -> float:
+def busiest(plan: Plan, seed: int, mean: float) -> float:
     """Packets per second that a run sends when it sends most, as far as that can be foretold.
 
     A crowd before a content server comes and goes: four runs with 6,000 packets/s each, and
@@ -170,12 +171,11 @@ def busiest(plan: Plan, plan_json: str, seed: int, mean: float) -> float:
 
     Args:
         plan: the plan.
-        plan_json: the same as text.
         seed: the run's.
         mean: packets per second that it is expected to send in the mean.
     """
     crowds = [
-        visit.busiest_bps(plan, plan_json, seed, index) / 8 / _PACKET_BYTES * _WITH_ACKS
+        visit.busiest_bps(plan, seed, index) / 8 / _PACKET_BYTES * _WITH_ACKS
         for index, _ in numbered(plan, OriginWorkload)
     ]
     return max(mean, *(it for it in crowds if math.isfinite(it)), 0.0)
@@ -187,10 +187,10 @@ def waiting_hosts(plan: Plan) -> int:
     A content server's client is there while it downloads, and nothing is before and after.
     """
     clients, others = set[int](), set[int]()
-    for workload in plan["workloads"]:
+    for workload in plan.workloads:
         if workload["kind"] == "origin":
             clients |= hosts_of(workload)
             others.add(workload["host"])
         else:
             others |= hosts_of(workload)
-    return len(plan["network"]["hosts"]) - len(clients - others)
+    return len(plan.network["hosts"]) - len(clients - others)

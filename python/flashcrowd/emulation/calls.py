@@ -29,7 +29,7 @@ class Calls(Datagrams[_core.CallRules]):
     least_bytes = LEAST_BYTES
 
     def __init__(self, context: Context) -> None:
-        rules = _core.CallRules(context.parsed)
+        rules = _core.CallRules(context.plan)
         calls = context.workloads(CallWorkload)
         super().__init__(rules, {it: Call(rules, it, spec, context) for it, spec in calls})
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.cores import cores
 from flashcrowd.base.messages import BadMessage, Failed, decoded
 from flashcrowd.clients import refusals
@@ -24,7 +25,7 @@ from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS, SELDOM
 from flashcrowd.emulation.trial import Tried
 from flashcrowd.plan.parts import numbered, workloads
-from flashcrowd.plan.types import OriginWorkload, Plan, SwarmWorkload
+from flashcrowd.plan.types import OriginWorkload, SwarmWorkload
 
 LEAST_KERNEL = (6, 7)
 """TCP_INFO reports retransmission timeouts from this Linux on."""
@@ -138,7 +139,7 @@ def missing(plan: Plan) -> Iterator[str]:
         if lacks and not optional:
             yield f"{found.name}: {found.said}" + (f"; {found.remedy}" if found.remedy else "")
         if found.name == "file descriptors":
-            hosts, downloads = len(plan["network"]["hosts"]), _downloads(plan)
+            hosts, downloads = len(plan.network["hosts"]), _downloads(plan)
             taken = _DESCRIPTORS_A_HOST * hosts + _DESCRIPTORS_A_DOWNLOAD * downloads
             tried = _tried()
             if isinstance(tried, Tried) and taken > tried.descriptors:
@@ -164,8 +165,8 @@ def _downloads(plan: Plan) -> int:
 
 def _mtus(plan: Plan) -> set[int]:
     """The MTUs of a plan's hosts."""
-    stacks = plan["stacks"]
-    return {stacks[host["stack"]]["mtu_bytes"] for host in plan["network"]["hosts"]}
+    stacks = plan.stacks
+    return {stacks[host["stack"]]["mtu_bytes"] for host in plan.network["hosts"]}
 
 
 def _missing_programs(plan: Plan) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.messages import decoded, encoded
 from flashcrowd.clients import ClientFailed
 from flashcrowd.clients.process import Process
@@ -23,7 +24,7 @@ from flashcrowd.emulation.fetcher import Brought, Ended, Fetch, Waiting
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import Change, DownloadWorkload, Plan
+from flashcrowd.plan.types import Change, DownloadWorkload
 
 READY_S = 60.0
 """A program that is not ready after this time never will be, in seconds."""
@@ -48,7 +49,7 @@ class Downloads(Ruled[_core.DownloadRules]):
             yield f"{where}: fetch asks each server by HEAD first; write use_head = true"
 
     def __init__(self, context: Context) -> None:
-        rules = _core.DownloadRules(context.parsed, context.seed)
+        rules = _core.DownloadRules(context.plan, context.seed)
         self._downloads = {
             index: Download(rules, index, spec, context, self._one_ended)
             for index, spec in context.workloads(DownloadWorkload)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.errors import Cancelled, EngineError
 from flashcrowd.base.messages import (
     BadMessage,
@@ -52,8 +53,6 @@ from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.emulation.standing import Judge
 from flashcrowd.emulation.tracker_host import with_tracker_host
-from flashcrowd.plan.parts import parse
-from flashcrowd.plan.types import Plan
 
 Said = Ready | Tuned | Standing | Tables | Failed
 
@@ -80,7 +79,7 @@ def divided(plan: Plan, nodes: int) -> tuple[str, float]:
         EngineError: it cannot be divided; the message says why.
     """
     try:
-        return _core.divide(_core.Plan(json.dumps(plan)), nodes, LEAST_S)
+        return _core.divide(plan, nodes, LEAST_S)
     except _core.PlanError as error:
         raise EngineError(
             f"{error}; give the paths between hosts, and to the tracker, a delay, or run it on "
@@ -89,12 +88,12 @@ def divided(plan: Plan, nodes: int) -> tuple[str, float]:
 
 
 def in_labs(
-    plan_json: str, seed: int, handle: LabHandle, members: Sequence[str], probe: bool = False
+    plan: Plan, seed: int, handle: LabHandle, members: Sequence[str], probe: bool = False
 ) -> Rows:
     """One run's tables, as `launch.in_lab` gives them, by this node and others.
 
     Args:
-        plan_json: the plan.
+        plan: the plan.
         seed: the run's.
         handle: watches and cancels it.
         members: where the other nodes wait for runs, as ADDRESS:PORT.
@@ -104,7 +103,7 @@ def in_labs(
         Cancelled: the handle was used.
         EngineError: the run failed; the message says why, and which node says so.
     """
-    plan = with_tracker_host(parse(plan_json))
+    plan = with_tracker_host(plan)
     division, hand_s = divided(plan, 1 + len(members))
     with ExitStack() as stack:
         asked = programs(plan)
@@ -129,7 +128,7 @@ def in_labs(
             nodes.append(_Node(member, *ends, other.getpeername()[0], lambda: _LOST))
         for number, node in enumerate(nodes):
             order = ShareOrder(
-                json.dumps(plan),
+                plan.to_json(),
                 seed,
                 probe,
                 folder=None if number else str(folder),

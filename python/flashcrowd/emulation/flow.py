@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Plan, TransferWorkload
+from flashcrowd.plan.types import TransferWorkload
 
 MOST_FLOWS = 50_000
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashcrowd._core import Plan
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
-from flashcrowd.plan.types import Plan
 
 ELSEWHERE = Path("/played/on/another/node")
 """Stands for the namespace of a host that another node plays: it cannot be entered."""
@@ -49,7 +49,7 @@ class Hosts:
                 Path(f"/proc/{process}/fd/{files[number]}") if number in files else ELSEWHERE,
             )
             for number, (host, address) in enumerate(
-                zip(plan["network"]["hosts"], addresses, strict=True)
+                zip(plan.network["hosts"], addresses, strict=True)
             )
         ]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.base.undelivered import UNDELIVERED
 from flashcrowd.emulation import payloads
-from flashcrowd.plan.types import Plan
 
 Part = Mapping[str, list[Row]]
 
@@ -35,8 +35,8 @@ _SUMMED = (
 
 def tables(plan: Plan, parts: Sequence[Part]) -> Rows:
     """The tables of the whole, by name; `parts` in the order of the nodes."""
-    order = {workload["name"]: place for place, workload in enumerate(plan["workloads"])}
-    links = {link["name"]: place for place, link in enumerate(plan["network"]["links"])}
+    order = {workload["name"]: place for place, workload in enumerate(plan.workloads)}
+    links = {link["name"]: place for place, link in enumerate(plan.network["links"])}
     members = _members(parts)
     found: Rows = {name: _all(parts, name) for part in parts for name in part if name != ARRIVALS}
 
@@ -52,11 +52,11 @@ def tables(plan: Plan, parts: Sequence[Part]) -> Rows:
             for node, part in enumerate(parts)
             for row in part.get(name, [])
         ]
-    hosts = {host["name"]: place for place, host in enumerate(plan["network"]["hosts"])}
+    hosts = {host["name"]: place for place, host in enumerate(plan.network["hosts"])}
     sort("downloads", lambda row: (order[row["swarm"]], hosts[row["host"]], row["arrived_s"]))
     sort("have", lambda row: (row["t_s"], row["peer"], row["piece"]))
     found["populations"] = _populations(_all(parts, "populations"))
-    found["pieces"] = _pieces(parts, (plan["measures"]["pieces_ns"] or 1) / 1e9)
+    found["pieces"] = _pieces(parts, (plan.measures["pieces_ns"] or 1) / 1e9)
     found["series"] = _series(parts)
     found["queues"] = _queues(_all(parts, "queues"))
     found["payloads"] = payloads.summed(_all(parts, "payloads"))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base import signals
 from flashcrowd.base.errors import why
 from flashcrowd.base.messages import Asker, Failed, Tables
@@ -36,8 +37,6 @@ from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.emulation.verdict import violations
-from flashcrowd.plan.parts import parse
-from flashcrowd.plan.types import Plan
 
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""
@@ -92,7 +91,7 @@ def _first(engine: Asker, asked: LabOrder, share: NodeAssignment | None) -> int:
         _core.die_with_parent()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        plan = with_tracker_host(parse(asked.plan))
+        plan = with_tracker_host(Plan(asked.plan))
         work = probe if asked.probe else run
         folder = Path(asked.folder or sys.argv[1])
         engine.say(Tables(work(plan, asked, folder, share)))
@@ -162,7 +161,7 @@ def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | Non
     missed = late(plan, played.report, played.stage.tables(played.end_s))
     missed += self_test.stalls(played.report["seconds"])
     return {
-        "probes": self_test.judged(json.dumps(probes), asked.seed, found) + more,
+        "probes": self_test.judged(probes, asked.seed, found) + more,
         "late": [{"reason": reason} for reason in missed],
     }
 
@@ -192,14 +191,13 @@ def perform(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | N
     Raises:
         OSError: what the kernel refused.
     """
-    addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
+    addresses = [address(host) for host in range(len(plan.network["hosts"]))]
     part = (share.division, share.node) if share else None
     hosts_json = settings(plan, addresses)
-    parsed = _core.Plan(json.dumps(plan))
-    lab = _core.Lab(parsed, asked.seed, hosts_json, asked.attachment, part, asked.processor)
+    lab = _core.Lab(plan, asked.seed, hosts_json, asked.attachment, part, asked.processor)
     hosts = Hosts(plan, addresses, lab.namespaces(), share.hosts if share else None)
     conductor = Conductor()
-    stage = Stage(plan, parsed, asked.seed, hosts, folder)
+    stage = Stage(plan, asked.seed, hosts, folder)
     try:
         stage.prepare()
         gc.freeze()

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any
 
+from flashcrowd._core import Plan
 from flashcrowd.base.errors import Cancelled, EngineError, shown_line
 from flashcrowd.base.messages import Channel, Failed, Order, Progress, Tables
 from flashcrowd.base.signals import how_it_ended
@@ -48,7 +49,7 @@ class LabHandle:
 
 
 def in_lab(
-    plan_json: str,
+    plan: Plan,
     seed: int,
     handle: LabHandle,
     probe: bool = False,
@@ -58,7 +59,7 @@ def in_lab(
     """One run's tables, from a process of its own: lists of rows, but of `taps` Arrow's.
 
     Args:
-        plan_json: the plan.
+        plan: the plan.
         seed: the run's.
         handle: watches and cancels it.
         probe: no run, but the self-test of the plan's network.
@@ -72,7 +73,7 @@ def in_lab(
     """
     with scratch() as folder, polling():
         asked = LabOrder(
-            plan_json,
+            plan.to_json(),
             seed,
             probe,
             folder=str(folder),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from flashcrowd._core import Plan
 from flashcrowd.clients import ClientFailed, torrent
 from flashcrowd.clients.host_sandbox import HostSandbox, entered
 from flashcrowd.clients.libtorrent import everybody, instant
@@ -18,7 +19,7 @@ from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.utp_differences import differences, untold
 from flashcrowd.plan.parts import utp_of
-from flashcrowd.plan.types import Plan, TransferWorkload
+from flashcrowd.plan.types import TransferWorkload
 
 READY_S = 30.0
 """Both sessions listen and have the torrent within this time."""

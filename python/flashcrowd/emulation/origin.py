@@ -6,11 +6,11 @@ instants of the simulation, and their lines are those of the emulated network.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.content_server import begin
 from flashcrowd.content_server.answer import Piece
@@ -23,7 +23,7 @@ from flashcrowd.emulation.stack import controller, stack_at
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
-from flashcrowd.plan.types import OriginWorkload, Plan
+from flashcrowd.plan.types import OriginWorkload
 
 PACES = "paces"
 """What a lab tells beside tables: how well the disks of servers kept their pace."""
@@ -63,7 +63,7 @@ class Origin:
         self._port = port
         self._rules, self._place = rules, rules.place(index)
         self._ended = ended
-        self._visits = visits_of(plan, json.dumps(plan), seed, index)
+        self._visits = visits_of(plan, seed, index)
         self._contents = contents_of(self.spec, seed)
         self._hosts: Hosts | None = None
         self._server: _core.ContentServer | None = None
@@ -146,7 +146,7 @@ class Origin:
         if not self._rules.come(table.now(), self._place, visit.number):
             return
         remote = self._hosts.places[self.spec["host"]].address, self._port
-        stacks = self._plan["stacks"]
+        stacks = self._plan.stacks
         algorithm = controller(stacks[stack_at(self._plan, self.spec, visit.host)]) or ""
         try:
             with self._hosts.inside(visit.host):
@@ -177,5 +177,5 @@ class Origin:
         """Take what is to be known of the server, again and again."""
         assert self._ledger is not None
         self._ledger.look(table.now())
-        if (due_s := self._ledger.due_s) < self._plan["stop"]["horizon_ns"] / 1e9:
+        if (due_s := self._ledger.due_s) < self._plan.stop["horizon_ns"] / 1e9:
             table.at(due_s, lambda: self._look(table))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Rows
 from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.origin import PACES, Origin
@@ -12,7 +13,7 @@ from flashcrowd.emulation.promptness import Promptness
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import Change, OriginWorkload, Plan
+from flashcrowd.plan.types import Change, OriginWorkload
 
 
 class Origins(App):
@@ -30,7 +31,7 @@ class Origins(App):
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._rules = _core.OriginRules(context.parsed, context.seed)
+        self._rules = _core.OriginRules(context.plan, context.seed)
         self._origins = {
             index: Origin(
                 *(context.plan, index, next(context.ports), context.seed),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row
 from flashcrowd.plan.parts import workloads
-from flashcrowd.plan.types import Plan, SwarmWorkload
+from flashcrowd.plan.types import SwarmWorkload
 
 
 def rows(plan: Plan, sent: Iterable[Row]) -> list[Row]:

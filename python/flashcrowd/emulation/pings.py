@@ -33,7 +33,7 @@ class Pings(Datagrams[_core.PingRules]):
     least_bytes = LEAST_BYTES
 
     def __init__(self, context: Context) -> None:
-        rules = _core.PingRules(context.parsed)
+        rules = _core.PingRules(context.plan)
         pings = context.workloads(PingWorkload)
         super().__init__(rules, {it: Echo(rules, it, spec, context) for it, spec in pings})
 

@@ -6,13 +6,14 @@ import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from flashcrowd._core import Plan
 from flashcrowd.clients import PROGRAMS
 from flashcrowd.clients.client import Found
 from flashcrowd.emulation.bottleneck import most_bytes
 from flashcrowd.emulation.flow import Flow, FlowJob
 from flashcrowd.plan.parts import workload, workloads
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import Plan, TransferWorkload
+from flashcrowd.plan.types import TransferWorkload
 
 KERNEL = "kernel"
 """This kernel's TCP."""
@@ -92,7 +93,7 @@ def refusals(plan: Plan, index: int) -> Iterator[str]:
         yield f"{where}: {named} plays uTP; TCP is the kernel's: leave out program, or give it uTP"
     changed = any(
         change["kind"] == "transfer-rate" and change["workload"] == index
-        for change in plan["timeline"]
+        for change in plan.timeline
     )
     if not chosen.limits and (transfer["rate_bps"] is not None or changed):
         remedy = f'leave out limit, or take program = "{LIVE}"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flashcrowd._core import Plan
 from flashcrowd.clients.programs import DEFAULT
 from flashcrowd.emulation import players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
@@ -11,13 +12,7 @@ from flashcrowd.emulation.flow import MOST_FLOWS
 from flashcrowd.emulation.stage import APPS
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import (
-    DownloadWorkload,
-    OriginWorkload,
-    Plan,
-    SwarmWorkload,
-    TransferWorkload,
-)
+from flashcrowd.plan.types import DownloadWorkload, OriginWorkload, SwarmWorkload, TransferWorkload
 
 _APPS = {app.kind: app for app in APPS}
 KINDS = tuple(_APPS)
@@ -29,14 +24,14 @@ _MEASURES = ("connections",)
 
 def impossible(plan: Plan) -> Iterator[str]:
     """The parts of a plan that no machine can emulate with this version, with a remedy."""
-    hosts = plan["network"]["hosts"]
+    hosts = plan.network["hosts"]
     if len(hosts) > MOST_HOSTS:
         yield (
             f"network: {len(hosts)} hosts; the addresses end at {MOST_HOSTS}; take fewer, or run "
             "it with --engine simulation"
         )
     flows = 0
-    for index, workload in enumerate(plan["workloads"]):
+    for index, workload in enumerate(plan.workloads):
         where = study_place("workloads", workload)
         app = _APPS.get(workload["kind"])
         if app is None:
@@ -54,7 +49,7 @@ def impossible(plan: Plan) -> Iterator[str]:
             "--engine simulation"
         )
     for index in sorted(_stacks(plan)):
-        config = plan["stacks"][index]
+        config = plan.stacks[index]
         for difference in stack.differences(config):
             yield (
                 f"{study_place('stacks', config)}: {difference} cannot be set in this kernel; "
@@ -62,12 +57,12 @@ def impossible(plan: Plan) -> Iterator[str]:
             )
     yield from stack.conflicts(plan)
     for name in _MEASURES:
-        if plan["measures"].get(name):
+        if plan.measures.get(name):
             yield (
                 f"measures: {name} is not recorded of real programs yet; leave it out, or run it "
                 "with --engine simulation"
             )
-    if plan["measures"].get("packets_ns"):
+    if plan.measures.get("packets_ns"):
         for workload in workloads(plan, TransferWorkload):
             if "utp" in (workload["transport"] or {}):
                 yield (
@@ -90,7 +85,7 @@ def undivided(plan: Plan) -> Iterator[str]:
             "the run on one"
         )
     for name in ("capture", "packets_ns", "send_gaps", "unchokes"):
-        if plan["measures"].get(name):
+        if plan.measures.get(name):
             yield (
                 f"measures: {name.removesuffix('_ns')} is not brought together from several nodes; "
                 "leave it out, or play the run on one"
@@ -104,7 +99,7 @@ def undivided(plan: Plan) -> Iterator[str]:
 
 def algorithms(plan: Plan) -> set[str]:
     """The kernel's congestion controllers that a plan's transfers and clients need."""
-    wanted = {stack.controller(plan["stacks"][index]) for index in _stacks(plan)}
+    wanted = {stack.controller(plan.stacks[index]) for index in _stacks(plan)}
     return {algorithm for algorithm in wanted if algorithm is not None}
 
 
@@ -123,9 +118,9 @@ def _stacks(plan: Plan) -> set[int]:
     """The stacks that something uses: those of hosts, and of workloads with one of their own."""
     ends = {
         end
-        for workload in plan["workloads"]
+        for workload in plan.workloads
         if "transport" in workload
         for end in stack.ends(workload)
     }
-    hosts = plan["network"]["hosts"]
+    hosts = plan.network["hosts"]
     return {hosts[host]["stack"] for host in ends}.union(*stack.used_by_hosts(plan))

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.probes import COVERED, NOT_FILLED, NOT_REACHED
 from flashcrowd.base.rows import Row
 from flashcrowd.emulation.bottleneck import most_bps
-from flashcrowd.plan.parts import NOTHING, hosts_of, parse, workload, workloads
+from flashcrowd.plan.parts import NOTHING, hosts_of, workload, workloads
 from flashcrowd.plan.types import (
     CorePath,
     Link,
     OriginWorkload,
     PingWorkload,
-    Plan,
     Settings,
     Stop,
     SwarmWorkload,
@@ -107,8 +107,8 @@ def probe_plan(plan: Plan, nodes: Sequence[int] | None = None) -> Plan:
             }
             probes.append(flood)
             begin = settle + span_ns + 2 * _SETTLE_NS + _longest_ns(plan, flood)
-    stop: Stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
-    return {**plan, "workloads": probes, "timeline": [], "measures": NOTHING, "stop": stop}
+    stop: Stop = {**plan.stop, "horizon_ns": max(begin, 1)}
+    return plan.with_(workloads=probes, timeline=[], measures=NOTHING, stop=stop)
 
 
 def _flood(rate_bps: int, queue: Settings) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def _span_ns(probe: PingWorkload) -> int:
 
 def _longest_ns(plan: Plan, flood: PingWorkload) -> int:
     """The longest round trip of a flood by the model: the queue of a slow line holds seconds."""
-    alone = _core.Plan(json.dumps({**plan, "workloads": [], "timeline": []}))
+    alone = plan.with_(workloads=[], timeline=[])
     begin, every = flood["start_ns"], flood["interval_ns"]
     ends = flood["from"], flood["to"], flood["size_bytes"]
     times = _core.echo_times(
@@ -155,15 +155,14 @@ def _longest_ns(plan: Plan, flood: PingWorkload) -> int:
     return max((time for time in times if time is not None), default=0)
 
 
-def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[Row]:
+def judged(plan: Plan, seed: int, echoes: Mapping[int, list[Echo]]) -> list[Row]:
     """The measured values and the model's, as rows of the table `probes`.
 
     Args:
-        plan_json: the plan of the probes.
+        plan: the plan of the probes.
         seed: the run's.
         echoes: of each probe, by number of its workload, when it sent and how long that took.
     """
-    plan = parse(plan_json)
     asked = []
     for index, found in echoes.items():
         spec = workload(plan, index, PingWorkload)
@@ -171,7 +170,7 @@ def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[
             request = (max(0, int(sent * 1e9)), spec["from"], spec["to"], spec["size_bytes"])
             asked.append((request, index, number))
     asked.sort()
-    times = _core.echo_times(_core.Plan(plan_json), seed, [request for request, _, _ in asked])
+    times = _core.echo_times(plan, seed, [request for request, _, _ in asked])
     said: dict[int, list[Echo]] = {index: [] for index in echoes}
     for (request, index, _), time in zip(asked, times, strict=True):
         said[index].append((request[0] / 1e9, None if time is None else time / 1e9))
@@ -219,7 +218,7 @@ def _rows(
         echoes: by the model, and as measured.
         least: the least round trips of the idle paths so far.
     """
-    hosts = plan["network"]["hosts"]
+    hosts = plan.network["hosts"]
     ends = {"from": hosts[spec["from"]]["name"], "to": hosts[spec["to"]]["name"]}
     key = ends["from"], ends["to"]
     trips = [[rtt for _, rtt in found if rtt is not None] for found in echoes]
@@ -303,7 +302,7 @@ def left_out(plan: Plan, nodes: Sequence[int] | None = None) -> list[Row]:
 
 def _kinds(plan: Plan, nodes: Sequence[int] | None) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that a workload uses."""
-    network, groups = plan["network"], len(plan["network"]["groups"])
+    network, groups = plan.network, len(plan.network["groups"])
     numbers: dict[str, int] = {}
 
     def number(what: Any) -> int:
@@ -326,7 +325,7 @@ def _kinds(plan: Plan, nodes: Sequence[int] | None) -> list[tuple[int, int]]:
         return lines[one][0], cores[core], lines[other][1]
 
     kinds: dict[tuple[Any, ...], tuple[int, int]] = {}
-    for each in plan["workloads"]:
+    for each in plan.workloads:
         for one, other in _pairs(plan, each):
             crosses = nodes is not None and nodes[one] != nodes[other]
             kinds.setdefault((way(one, other), way(other, one), crosses), (one, other))
@@ -335,13 +334,13 @@ def _kinds(plan: Plan, nodes: Sequence[int] | None) -> list[tuple[int, int]]:
 
 def _links(plan: Plan, steps: Sequence[int]) -> list[Link]:
     """Links without names."""
-    return [{**plan["network"]["links"][step], "name": ""} for step in steps]
+    return [{**plan.network["links"][step], "name": ""} for step in steps]
 
 
 def crowd_rtts_s(plan: Plan) -> list[float]:
     """Round-trip times between peers of swarms, and to content servers; as far as not drawn."""
     swarms, origins = workloads(plan, SwarmWorkload), workloads(plan, OriginWorkload)
-    crowds: Plan = {**plan, "workloads": [it for it in plan["workloads"] if "populations" in it]}
+    crowds = plan.with_(workloads=[it for it in plan.workloads if "populations" in it])
     members = {host for it in (*swarms, *origins) for host in hosts_of(it)}
     members |= {it["host"] for it in origins}
     return [
@@ -404,20 +403,20 @@ def _pairs(plan: Plan, workload: Workload) -> Iterator[tuple[int, int]]:
 
 def _kind(plan: Plan, host: int) -> str:
     """A host's line, and its place, without names."""
-    own = plan["network"]["hosts"][host]
+    own = plan.network["hosts"][host]
     lines = _links(plan, [*own["up"], *own["down"]])
     return json.dumps([own["group"], len(own["up"]), lines], sort_keys=True)
 
 
 def _core_between(plan: Plan, one: int, other: int) -> CorePath:
-    network = plan["network"]
+    network = plan.network
     groups = [network["hosts"][host]["group"] for host in (one, other)]
     return network["cores"][network["core_of"][groups[0] * len(network["groups"]) + groups[1]]]
 
 
 def _way(plan: Plan, one: int, other: int) -> list[Link | CorePath]:
     """The links from one host to another, and what lies between, without names."""
-    network, core = plan["network"], _core_between(plan, one, other)
+    network, core = plan.network, _core_between(plan, one, other)
     steps = [*network["hosts"][one]["up"], *core["links"], *network["hosts"][other]["down"]]
     return [*_links(plan, steps), {**core, "links": []}]
 

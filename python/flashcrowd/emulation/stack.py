@@ -10,11 +10,11 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.types import (
     DownloadWorkload,
     OriginWorkload,
-    Plan,
     Settings,
     SwarmWorkload,
     TransferWorkload,
@@ -118,11 +118,11 @@ def sysctls(stack: Settings) -> list[tuple[str, str]]:
 
 def settings(plan: Plan, addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
-    stacks, controlled = plan["stacks"], swarm_hosts(plan, controlled=True)
+    stacks, controlled = plan.stacks, swarm_hosts(plan, controlled=True)
     used, unasked = used_by_hosts(plan), unasking(plan)
     hosts = []
     for number, address in enumerate(addresses):
-        own = stacks[plan["network"]["hosts"][number]["stack"]]
+        own = stacks[plan.network["hosts"][number]["stack"]]
         chosen = next((stacks[index] for index in sorted(used[number])), own)
         given = next((controller(stacks[index]) for index in unasked.get(number, ())), None)
         hosts.append(
@@ -165,16 +165,16 @@ def largest_segment(stack: Settings) -> int:
 
 def offloads(plan: Plan) -> bool:
     """Whether some host leaves the cutting of super-segments to its network card."""
-    return any(largest_segment(stack) for stack in plan["stacks"])
+    return any(largest_segment(stack) for stack in plan.stacks)
 
 
 def used_by_hosts(plan: Plan) -> list[set[int]]:
     """The TCP stacks that something uses on each host: its own, or those of its transfers."""
-    hosts = plan["network"]["hosts"]
+    hosts = plan.network["hosts"]
     used: list[set[int]] = [set() for _ in hosts]
     for number in swarm_hosts(plan):
         used[number].add(hosts[number]["stack"])
-    for workload in plan["workloads"]:
+    for workload in plan.workloads:
         if "transport" in workload and "utp" not in (workload["transport"] or {}):
             for end in ends(workload):
                 used[end].add(stack_at(plan, workload, end))
@@ -187,7 +187,7 @@ def unasking(plan: Plan) -> dict[int, set[int]]:
     These are clients of swarms, content servers, and fetch; a flow, a page and a client of
     an origin ask for theirs.
     """
-    hosts = plan["network"]["hosts"]
+    hosts = plan.network["hosts"]
     found = {number: {hosts[number]["stack"]} for number in swarm_hosts(plan)}
     for origin in workloads(plan, OriginWorkload):
         server = origin["host"]
@@ -200,11 +200,11 @@ def unasking(plan: Plan) -> dict[int, set[int]]:
 
 def conflicts(plan: Plan) -> Iterator[str]:
     """Hosts whose workloads need settings that a kernel has once for all of a host."""
-    stacks = plan["stacks"]
+    stacks = plan.stacks
     for number, used in enumerate(used_by_hosts(plan)):
         if len({json.dumps(of_host(stacks[index])) for index in used}) > 1:
             names = " and ".join(stacks[index]["name"] for index in sorted(used))
-            name = plan["network"]["hosts"][number]["name"]
+            name = plan.network["hosts"][number]["name"]
             yield (
                 f"host {name}: {names} differ in what a kernel sets for a host as a whole "
                 "(buffers, initial window, acknowledgements, MTU, options); give their flows hosts "
@@ -213,7 +213,7 @@ def conflicts(plan: Plan) -> Iterator[str]:
     for number, unasked in unasking(plan).items():
         wanted = {str(controller(stacks[index])) for index in unasked}
         if len(wanted) > 1:
-            name = plan["network"]["hosts"][number]["name"]
+            name = plan.network["hosts"][number]["name"]
             yield (
                 f"host {name}: a content server or a client has the congestion controller of its "
                 f"host, and {' and '.join(sorted(wanted))} are wanted there; give them hosts of "
@@ -247,12 +247,12 @@ def ends(workload: Connecting) -> list[int]:
 def stack_at(plan: Plan, workload: Connecting, host: int) -> int:
     """The TCP stack of a workload's connections at one of its hosts: its own, or the host's."""
     chosen = (workload["transport"] or {}).get("tcp")
-    return plan["network"]["hosts"][host]["stack"] if chosen is None else chosen
+    return plan.network["hosts"][host]["stack"] if chosen is None else chosen
 
 
 def stack_of(plan: Plan, workload: TransferWorkload) -> Settings:
     """The TCP stack of a transfer: its own, or that of its sending host."""
-    return plan["stacks"][stack_at(plan, workload, workload["from"])]
+    return plan.stacks[stack_at(plan, workload, workload["from"])]
 
 
 def _said(value: Any) -> str:

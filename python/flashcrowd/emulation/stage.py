@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.clients import ClientFailed, kernel
 from flashcrowd.content_server import Unable
@@ -22,7 +23,7 @@ from flashcrowd.emulation.swarms import Swarms
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.transfers import Transfers
 from flashcrowd.emulation.webs import Webs
-from flashcrowd.plan.types import Change, Plan
+from flashcrowd.plan.types import Change
 
 _TURN_S = 0.05
 _EMULATOR = "the emulator ended by itself"
@@ -44,18 +45,17 @@ class Stage:
     def __init__(
         self,
         plan: Plan,
-        parsed: _core.Plan,
         seed: int,
         hosts: Hosts,
         folder: Path,
     ) -> None:
         self._plan = plan
         self._hosts = hosts
-        self._horizon_s = plan["stop"]["horizon_ns"] / 1e9
+        self._horizon_s = plan.stop["horizon_ns"] / 1e9
         self._over = False
         self._failure = ""
         self.retransmits = 0
-        context = Context(plan, parsed, seed, hosts, folder, self._something_ended)
+        context = Context(plan, seed, hosts, folder, self._something_ended)
         self._apps = tuple(app(context) for app in APPS)
         self._swarms, self._transfers = self._of(Swarms), self._of(Transfers)
         self.pings = self._of(Pings)
@@ -85,7 +85,7 @@ class Stage:
         # Where a program could not be prepared, the run has failed, and nothing starts.
         if self.failure:
             return
-        for change in self._plan["timeline"]:
+        for change in self._plan.timeline:
             table.at(change["at_ns"] / 1e9, lambda change=change: self._change(change, table))
         for app in self._apps:
             app.open(table)

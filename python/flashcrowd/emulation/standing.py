@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.undelivered import CUT
 from flashcrowd.emulation.messages import Standing
 from flashcrowd.plan.parts import numbered
-from flashcrowd.plan.types import Plan, SwarmWorkload
+from flashcrowd.plan.types import SwarmWorkload
 
 
 class Judge:
@@ -21,12 +21,11 @@ class Judge:
     """
 
     def __init__(self, plan: Plan, nodes: int) -> None:
-        self._horizon_s = plan["stop"]["horizon_ns"] / 1e9
+        self._horizon_s = plan.stop["horizon_ns"] / 1e9
         self.standings = [Standing()] * nodes
         self._silent = set(range(nodes))
-        parsed = _core.Plan(json.dumps(plan))
         self._watches = {
-            spec["name"]: _core.SwarmWatch(parsed, index)
+            spec["name"]: _core.SwarmWatch(plan, index)
             for index, spec in numbered(plan, SwarmWorkload)
         }
 

@@ -7,6 +7,7 @@ from functools import reduce
 from operator import or_
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows, of_columns
 from flashcrowd.clients import ClientFailed, Swarm, biglybt, tables
 from flashcrowd.clients.controller import CONTROLLED
@@ -16,7 +17,7 @@ from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import Change, Plan, SwarmWorkload
+from flashcrowd.plan.types import Change, SwarmWorkload
 
 _TOLD_BY = {
     "have": ("libtorrent", "mainline-4.0.2"),
@@ -45,11 +46,11 @@ class Swarms(App):
             place = f"{where} population {population['name']}"
             carrier = population["transport"] or population["data"] or {}
             own = carrier.get("tcp")
-            stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
+            stacks = {plan.network["hosts"][host]["stack"] for host in population["hosts"]}
             if own is not None and stacks != {own}:
                 yield (
                     f"{place}: a client has the TCP of its host; give the group the stack "
-                    f"{plan['stacks'][own]['name']} in place of the population's transport"
+                    f"{plan.stacks[own]['name']} in place of the population's transport"
                 )
             program = population.get("program") or DEFAULT
             if "storage" in population:
@@ -76,13 +77,13 @@ class Swarms(App):
                     f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
                     "population a limit in `upload` instead"
                 )
-            if plan["measures"].get("rtts") and "utp" in carrier:
+            if plan.measures.get("rtts") and "utp" in carrier:
                 yield (
                     f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP; "
                     "leave rtts out, or give it TCP"
                 )
             for measure, told_by in _TOLD_BY.items():
-                if plan["measures"].get(measure) and program not in told_by:
+                if plan.measures.get(measure) and program not in told_by:
                     yield (
                         f"measures: {measure} is told by {' and '.join(told_by)} alone; {place} is "
                         f'{program}; leave {measure} out, or give it program = "{told_by[-1]}"'
@@ -90,7 +91,7 @@ class Swarms(App):
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._rules = _core.SwarmRules(context.parsed, context.seed, context.own)
+        self._rules = _core.SwarmRules(context.plan, context.seed, context.own)
         self._swarms = {
             index: Swarm(
                 context.plan,
@@ -100,7 +101,6 @@ class Swarms(App):
                 context.folder / str(index),
                 own=context.own,
                 rules=self._rules,
-                parsed=context.parsed,
             )
             for index, _ in context.workloads(SwarmWorkload)
         }
@@ -113,7 +113,7 @@ class Swarms(App):
 
     def open(self, table: Timetable) -> None:
         """Have clients come and go in time."""
-        measures = self._context.plan["measures"]
+        measures = self._context.plan.measures
         for swarm in self._swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))

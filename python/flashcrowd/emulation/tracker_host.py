@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flashcrowd._core import Plan
 from flashcrowd.plan.parts import workloads
-from flashcrowd.plan.types import Conditions, Plan, SwarmWorkload, Workload
+from flashcrowd.plan.types import Conditions, SwarmWorkload, Workload
 
 NAME = "tracker"
 
@@ -27,16 +28,15 @@ def with_tracker_host(plan: Plan) -> Plan:
     homeless = [it for it in workloads(plan, SwarmWorkload) if it["tracker"]["host"] is None]
     if not homeless:
         return plan
-    network = plan["network"]
+    network = plan.network
     groups, hosts = network["groups"], network["hosts"]
     host, group, core = len(hosts), len(groups), len(network["cores"])
     stack = hosts[homeless[0]["populations"][0]["hosts"][0]]["stack"]
     names = {it["name"] for it in hosts}
     name = next(it for it in (NAME, *(f"{NAME}-{n}" for n in range(len(hosts)))) if it not in names)
     rows = [network["core_of"][row * group : (row + 1) * group] for row in range(group)]
-    return {
-        **plan,
-        "network": {
+    return plan.with_(
+        network={
             **network,
             "groups": [*groups, name],
             "hosts": [*hosts, {"name": name, "group": group, "stack": stack, "up": [], "down": []}],
@@ -46,8 +46,8 @@ def with_tracker_host(plan: Plan) -> Plan:
             ],
             "core_of": [*(it for row in rows for it in (*row, core)), *[core] * (group + 1)],
         },
-        "workloads": [_at_home(it, host) for it in plan["workloads"]],
-    }
+        workloads=[_at_home(it, host) for it in plan.workloads],
+    )
 
 
 def _at_home(workload: Workload, host: int) -> Workload:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.emulation import players
 from flashcrowd.emulation.app import App, Context
 from flashcrowd.emulation.flow import Flow, FlowJob
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
-from flashcrowd.plan.types import Change, Plan, TransferWorkload
+from flashcrowd.plan.types import Change, TransferWorkload
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
@@ -30,7 +31,7 @@ class Transfers(App):
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._rules = _core.TransferRules(context.parsed, context.seed, context.own)
+        self._rules = _core.TransferRules(context.plan, context.seed, context.own)
         self._flows: dict[int, list[Flow]] = {
             index: [
                 player(spec).flow(
@@ -69,7 +70,7 @@ class Transfers(App):
 
     def open(self, table: Timetable) -> None:
         """Have every flow listen, and start in time."""
-        measures = self._context.plan["measures"]
+        measures = self._context.plan.measures
         for window in measures["windows"]:
             if window["table"] == "transfers":
                 table.at(window["from_ns"] / 1e9, lambda: self._mark(table, begins=True))

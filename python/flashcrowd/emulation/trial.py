@@ -15,14 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
+from flashcrowd.base.kept import as_json
 from flashcrowd.base.messages import Message, encoded
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
 from flashcrowd.emulation.stack import BASE, settings
 from flashcrowd.emulation.tracker_host import NOTHING_BETWEEN
+from flashcrowd.plan import types
 from flashcrowd.plan.parts import EMPTY
-from flashcrowd.plan.types import Plan
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def _in_a_host(names: list[str]) -> dict[str, bool]:
     """Which congestion controllers a host of a network may have."""
     plan = _plan()
     addresses = [address(0)]
-    lab = _core.Lab(_core.Plan(json.dumps(plan)), 0, settings(plan, addresses))
+    lab = _core.Lab(plan, 0, settings(plan, addresses))
     with Hosts(plan, addresses, lab.namespaces()).inside(0):
         return {name: _has(name) for name in names}
 
@@ -91,7 +93,7 @@ def _has(name: str) -> bool:
 
 def _plan() -> Plan:
     """A plan of one host."""
-    return {
+    host: types.Plan = {
         **EMPTY,
         "network": {
             "groups": ["all"],
@@ -102,6 +104,7 @@ def _plan() -> Plan:
         },
         "stacks": [json.loads(_core.tcp_profiles())[BASE]],
     }
+    return Plan(as_json(host))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.plan.parts import utp_of
-from flashcrowd.plan.types import Plan, Settings, TransferWorkload
+from flashcrowd.plan.types import Settings, TransferWorkload
 
 
 def differences(
@@ -35,7 +36,7 @@ def differences(
 
 def untold(plan: Plan, program: str, names: Sequence[str]) -> Iterator[Unmet]:
     """The series of flows that a plan asks for and a program does not report."""
-    for series in plan["measures"]["series"]:
+    for series in plan.measures["series"]:
         if series["what"] in names:
             yield Unmet(
                 f"measures.series.{series['what']}", "sampled", f"{program} does not tell it"

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.emulation.app import Context, Ruled
 from flashcrowd.emulation.stack import controller
 from flashcrowd.emulation.tcp_flow import congested
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.place import study_place
-from flashcrowd.plan.types import Change, Plan, WebWorkload
+from flashcrowd.plan.types import Change, WebWorkload
 
 _ASKED = struct.Struct("!Q")
 LEAST_REQUEST = _ASKED.size
@@ -45,7 +46,7 @@ class Webs(Ruled[_core.WebRules]):
             yield f"{where}: a request has at least {LEAST_REQUEST} B here; make it larger"
 
     def __init__(self, context: Context) -> None:
-        rules = _core.WebRules(context.parsed, context.seed)
+        rules = _core.WebRules(context.plan, context.seed)
         webs = context.workloads(WebWorkload)
         self._webs = {it: Web(rules, it, spec, context) for it, spec in webs}
         super().__init__(rules, self._webs)
@@ -82,8 +83,8 @@ class Web:
         plan = context.plan
         own = (spec["transport"] or {}).get("tcp")
         ends = (spec["from"], spec["to"])
-        stacks = [plan["network"]["hosts"][end]["stack"] if own is None else own for end in ends]
-        self._algorithms = [controller(plan["stacks"][stack]) or "" for stack in stacks]
+        stacks = [plan.network["hosts"][end]["stack"] if own is None else own for end in ends]
+        self._algorithms = [controller(plan.stacks[stack]) or "" for stack in stacks]
         self._server: Server | None = None
 
     def open(self, table: Timetable) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
+from flashcrowd._core import Plan
 from flashcrowd.base.build import Build
 from flashcrowd.base.errors import Cancelled, EngineError, EngineFault, PlanRejected
 from flashcrowd.base.need import Need
@@ -79,10 +80,10 @@ class Engine(Protocol):
         """A handle on one run."""
         ...
 
-    def check(self, plan_json: str) -> None:
-        """Raise `PlanRejected` if the engine cannot read a plan."""
+    def check(self, plan: Plan) -> None:
+        """Raise `PlanRejected` if the engine cannot run a plan."""
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         """The predicted need of a run of each plan; `None` where the engine cannot tell.
 
         Raises:
@@ -94,11 +95,11 @@ class Engine(Protocol):
         """Runs at a time, by default, of runs that need this."""
         ...
 
-    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan: Plan, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables.
 
         Args:
-            plan_json: the plan.
+            plan: what is to happen.
             seed: seed of all random streams, 0 to 2**64 - 1.
             handle: from `handle`.
 
@@ -125,6 +126,6 @@ class Engine(Protocol):
 class Timed(Engine, Protocol):
     """An engine whose runs take as long as the machine needs, so that one predicts others."""
 
-    def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
+    def seconds(self, plan: Plan, seed: int, most_s: float) -> float | None:
         """Seconds of one core that a run takes here; `None` if they are more than `most_s`."""
         ...

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.need import Need
 from flashcrowd.base.probes import UNMEASURED
 from flashcrowd.base.rows import Row, Rows
@@ -30,7 +31,7 @@ from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import Build, EngineError, Finish, PlanRejected, refusal
-from flashcrowd.plan.parts import parse, workloads
+from flashcrowd.plan.parts import workloads
 from flashcrowd.plan.types import OriginWorkload
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ class Emulator:
         """A handle on one run."""
         return LabHandle()
 
-    def check(self, plan_json: str) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise `PlanRejected` if this machine cannot emulate a plan; all reasons at once."""
-        plan = refusal.check_for(
-            plan_json, "cannot be emulated", lambda plan: [*impossible(plan), *missing(plan)]
+        refusal.check_for(
+            plan, "cannot be emulated", lambda plan: [*impossible(plan), *missing(plan)]
         )
         asked = frozenset(programs(plan))
         if self.across:
@@ -94,17 +95,16 @@ class Emulator:
                 raise PlanRejected(f"cannot be emulated:\n  {error}") from None
         self._programs |= asked
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         """The predicted need of a run of each plan, see `Engine.needs`."""
         for plan in plans:
             self.check(plan)
         return [self._need(plan) for plan in plans]
 
-    def _need(self, plan_json: str) -> Need:
+    def _need(self, plan: Plan) -> Need:
         """The predicted need of a run of a plan; its seconds are those of the clock."""
-        need = Need(**json.loads(_core.plan_need(plan_json)))
-        plan = parse(plan_json)
-        size = _LAB_BYTES + _HOST_BYTES * len(plan["network"]["hosts"]) + memory(plan)
+        need = Need(*plan.need())
+        size = _LAB_BYTES + _HOST_BYTES * len(plan.network["hosts"]) + memory(plan)
         for origin in workloads(plan, OriginWorkload):
             files = origin["files"]  # its clients compare what comes with a copy in memory
             size += files["count"] * files["size_bytes"] + origin["settings"]["memory_bytes"]
@@ -114,19 +114,19 @@ class Emulator:
         """Programs mostly wait: as many as the budget of packets has room for."""
         return side_by_side(needs)
 
-    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan: Plan, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
         import pyarrow as pa
 
         from flashcrowd.store.schema import ENGINE_TABLES
 
-        rows = self._played(plan_json, seed, handle)
+        rows = self._played(plan, seed, handle)
         for _ in range(self.repeat_invalid):
             if rows["run"][0]["outcome"] != "invalid":
                 break
             with self._counting:
                 self._repeated += 1
-            rows = self._played(plan_json, seed, handle, anew=True)
+            rows = self._played(plan, seed, handle, anew=True)
         with self._counting:
             self._paces += [{**pace, "seed": seed} for pace in rows.pop(PACES, ())]
             self._labs.update(tuple(lab.items()) for lab in rows.pop(LABS, ()))
@@ -140,24 +140,23 @@ class Emulator:
             for name, found in rows.items()
         }
 
-    def _played(self, plan_json: str, seed: int, handle: Any, anew: bool = False) -> dict[str, Any]:
+    def _played(self, plan: Plan, seed: int, handle: Any, anew: bool = False) -> dict[str, Any]:
         """The tables of a run by name, once it fits beside the others: rows, or Arrow's.
 
         Args:
-            plan_json: the plan.
+            plan: the plan.
             seed: the run's.
             handle: a handle for it.
             anew: whether to measure a network once more that differed from the plan's.
         """
-        plan = parse(plan_json)
-        need = self._need(plan_json)
+        need = self._need(plan)
         mean = need.packets / max(need.seconds, 1.0)
-        packets_per_s = busiest(plan, plan_json, seed, mean)
+        packets_per_s = busiest(plan, seed, mean)
         apart = steered(plan, packets_per_s)
         with share(packets_per_s, waiting_hosts(plan), handle, apart) as processor:
             try:
-                probes, late = self._self_test(plan_json, seed, handle, anew)
-                found = self._in_labs(plan_json, seed, handle, processor=processor)
+                probes, late = self._self_test(plan, seed, handle, anew)
+                found = self._in_labs(plan, seed, handle, processor=processor)
                 rows = {**found, "probes": probes}
             except EngineError as error:
                 rows, late = _failed(str(error)), []
@@ -170,7 +169,7 @@ class Emulator:
 
     def _in_labs(
         self,
-        plan_json: str,
+        plan: Plan,
         seed: int,
         handle: Any,
         probe: bool = False,
@@ -178,33 +177,33 @@ class Emulator:
     ) -> Mapping[str, Any]:
         """The tables of a run, or of the self-test, by this machine or by all nodes."""
         if self.across:
-            return in_labs(plan_json, seed, handle, self.across, probe=probe)
-        return in_lab(plan_json, seed, handle, probe=probe, processor=processor)
+            return in_labs(plan, seed, handle, self.across, probe=probe)
+        return in_lab(plan, seed, handle, probe=probe, processor=processor)
 
-    def _probed(self, plan_json: str, seed: int, handle: Any) -> _Found:
+    def _probed(self, plan: Plan, seed: int, handle: Any) -> _Found:
         """Results of the probes; re-measured if not the plan's, and this machine was late."""
-        found = self._in_labs(plan_json, seed, handle, probe=True)
+        found = self._in_labs(plan, seed, handle, probe=True)
         for _ in range(SELF_TESTS - 1):
             if not (found["late"] and failures(found["probes"])):
                 break
-            found = self._in_labs(plan_json, seed, handle, probe=True)
+            found = self._in_labs(plan, seed, handle, probe=True)
         return found["probes"], [row["reason"] for row in found["late"]]
 
-    def _self_test(self, plan_json: str, seed: int, handle: Any, anew: bool) -> _Found:
+    def _self_test(self, plan: Plan, seed: int, handle: Any, anew: bool) -> _Found:
         """Results of the probes on a plan's network, measured once for each network.
 
         Networks are measured side by side, each within the share of the run that came first: a slow
         line with a long queue takes more than a minute.
         """
-        plan = with_tracker_host(parse(plan_json))
-        network = [plan["network"], self_test.paths(plan), plan["stacks"]]
+        whole = with_tracker_host(plan)
+        network = [whole.network, self_test.paths(whole), whole.stacks]
         network = json.dumps(network, sort_keys=True)
         key = sha256(network.encode()).hexdigest()
         with self._counting:
-            tested = self._tested.setdefault(key, _Tested(plan_json, seed))
+            tested = self._tested.setdefault(key, _Tested(plan, seed))
         with tested.testing:
             if tested.found is None or (anew and failures(tested.found[0])):
-                tested.found = self._probed(plan_json, seed, handle)
+                tested.found = self._probed(plan, seed, handle)
                 tested.at = time.monotonic()
             return tested.found
 
@@ -235,9 +234,7 @@ class Emulator:
         if not old:
             return kept
         with ThreadPoolExecutor(RETESTS) as side_by_side:
-            again = side_by_side.map(
-                lambda it: self._probed(it.plan_json, it.seed, self.handle()), old
-            )
+            again = side_by_side.map(lambda it: self._probed(it.plan, it.seed, self.handle()), old)
             rows = [row for rows, _ in again for row in rows]
         probes = [row for row in rows if row["probe"] not in UNMEASURED]
         within = sum(row["within"] for row in probes)
@@ -264,7 +261,7 @@ class Emulator:
 class _Tested:
     """A network whose paths are measured once."""
 
-    plan_json: str
+    plan: Plan
     seed: int
     found: _Found | None = None
     at: float = 0.0

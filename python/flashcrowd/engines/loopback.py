@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.messages import Order
 from flashcrowd.base.need import Need
 from flashcrowd.base.rows import Row
@@ -20,7 +20,7 @@ from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Build, Cancelled, Finish, refusal
 from flashcrowd.plan.parts import workloads
-from flashcrowd.plan.types import OriginWorkload, Plan
+from flashcrowd.plan.types import OriginWorkload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,22 +57,22 @@ class Loopback:
         """A handle on one run."""
         return LabHandle()
 
-    def check(self, plan_json: str) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise `PlanRejected` if a plan needs more than a loopback; all reasons at once."""
-        refusal.check_for(plan_json, "cannot be played on the loopback", impossible)
+        refusal.check_for(plan, "cannot be played on the loopback", impossible)
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         """The predicted need of a run of each plan; its seconds are those of the clock."""
         for plan in plans:
             self.check(plan)
-        found = [Need(**json.loads(_core.plan_need(it))) for it in plans]
+        found = [Need(*plan.need()) for plan in plans]
         return [replace(need, events=0, packets=0, seconds=need.end_s) for need in found]
 
     def at_once(self, needs: Sequence[Need]) -> int:
         """As many as there are turns."""
         return AT_ONCE
 
-    def run(self, plan_json: str, seed: int, handle: LabHandle) -> Mapping[str, pa.Table]:
+    def run(self, plan: Plan, seed: int, handle: LabHandle) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
         import pyarrow as pa
 
@@ -82,7 +82,7 @@ class Loopback:
             if handle.cancelled:
                 raise Cancelled
         try:
-            asked = Order(plan_json, seed)
+            asked = Order(plan.to_json(), seed)
             answer = in_process(_MODULE, asked, handle)
             for _ in range(self.repeat_invalid):
                 if answer.tables["run"][0]["outcome"] != "invalid":
@@ -122,12 +122,12 @@ def impossible(plan: Plan) -> Iterator[str]:
         yield "the content server needs Linux"
         return
     origins = workloads(plan, OriginWorkload)
-    if len(origins) != 1 or len(plan["workloads"]) != 1:
+    if len(origins) != 1 or len(plan.workloads) != 1:
         yield f"workloads: one origin and nothing else has a real program here; {_REMEDY}"
         return
-    if plan["timeline"]:
+    if plan.timeline:
         yield f"timeline: nothing changes here during a run; {_REMEDY}"
-    network = plan["network"]
+    network = plan.network
     for population in origins[0]["populations"]:
         for host in population["hosts"]:
             down = [network["links"][it] for it in network["hosts"][host]["down"]]
@@ -144,9 +144,9 @@ def impossible(plan: Plan) -> Iterator[str]:
     delays = [it["conditions"]["delay_ns"] for it in sections]
     if max(delays, default=0) > MOST_DELAY_NS:
         yield f"network: a delay of {max(delays) / 1e6:g} ms; the loopback has none; {_REMEDY}"
-    for series in plan["measures"]["series"]:
+    for series in plan.measures["series"]:
         if series["what"] not in SERIES:
             yield f"measures: {series['what']} is not known here, only {', '.join(SERIES)}"
     for name in _MEASURES:
-        if plan["measures"].get(name):
+        if plan.measures.get(name):
             yield f"measures: {name.removesuffix('_ns')} is not recorded here"

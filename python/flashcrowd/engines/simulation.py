@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.cores import cores
 from flashcrowd.base.need import Need
 from flashcrowd.engines import Build, Cancelled, EngineFault, Finish, PlanRejected, refusal
@@ -26,48 +27,47 @@ class Simulator:
     def __init__(self) -> None:
         self.force = False
         self.repeat_invalid = 0
-        self._plans = _core.PlanReader()
         self._empty: dict[tuple[str, ...], pa.Table] = {}
 
     def handle(self) -> _core.RunHandle:
         """A handle on one run."""
         return _core.RunHandle(force=self.force)
 
-    def check(self, plan_json: str) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise `PlanRejected` if the simulator cannot read a plan."""
-        refusal.check(plan_json)
+        refusal.check(plan)
 
-    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+    def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         """The predicted need of a run of each plan, see `Engine.needs`."""
         try:
-            return [Need(*numbers) for numbers in self._plans.needs(list(plans))]
+            return [Need(*plan.need()) for plan in plans]
         except _core.PlanError as error:
-            for plan_json in plans:
-                refusal.check(plan_json)
+            for plan in plans:
+                refusal.check(plan)
             raise PlanRejected(str(error)) from None
 
     def at_once(self, needs: Sequence[Need]) -> int:
         """One a core."""
         return cores()
 
-    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan: Plan, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""
         try:
-            tables = _core.simulate(plan_json, seed, handle)
+            tables = _core.simulate(plan, seed, handle)
         except _core.Cancelled:
             raise Cancelled from None
         except _core.PlanError as error:
-            raise PlanRejected(in_study(str(error), plan_json)) from None
+            raise PlanRejected(in_study(str(error), plan.to_json())) from None
         except _core.EngineFault as error:
             build = _core.build_info()
             raise EngineFault(
                 f"engine fault, please report it: {error}\n"
                 f"  flashcrowd {build['version']}, engine {build['engine']}, "
-                f"plan {digest(plan_json)}, seed {seed}"
+                f"plan {digest(plan.to_json())}, seed {seed}"
             ) from None
         return {name: self._arrow(name, table) for name, table in tables.items()}
 
-    def seconds(self, plan_json: str, seed: int, most_s: float) -> float | None:
+    def seconds(self, plan: Plan, seed: int, most_s: float) -> float | None:
         """Seconds of one core that a run takes here; nothing if it is to take more than `most_s`.
 
         It may wait for a core as long as it runs.
@@ -77,7 +77,7 @@ class Simulator:
         def timed() -> None:
             begin = time.thread_time()
             try:
-                _core.simulate(plan_json, seed, handle)
+                _core.simulate(plan, seed, handle)
             except (_core.Cancelled, _core.PlanError, _core.EngineFault):
                 return
             found.append(time.thread_time() - begin)

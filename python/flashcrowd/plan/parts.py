@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from typing import TypeVar, cast, get_args, get_type_hints
 
-from flashcrowd.plan.types import Measures, Plan, Settings, TransferWorkload, Workload
+from flashcrowd._core import Plan
+from flashcrowd.plan import types
+from flashcrowd.plan.types import Measures, Settings, TransferWorkload, Workload
 
 FORMAT = 1
 """Version of the plan's format."""
@@ -26,7 +27,7 @@ NOTHING: Measures = {
     "connections": None,
 }
 """The measures of a plan that measures nothing."""
-EMPTY: Plan = {
+EMPTY: types.Plan = {
     "format": FORMAT,
     "title": "",
     "network": {"groups": [], "hosts": [], "links": [], "cores": [], "core_of": []},
@@ -41,14 +42,9 @@ EMPTY: Plan = {
 """A plan without a host, in which nothing happens."""
 
 
-def parse(plan_json: str) -> Plan:
-    """A plan from its JSON. What lowered or checked it vouches for its type."""
-    return json.loads(plan_json)
-
-
 def workload(plan: Plan, index: int, table: type[W]) -> W:
     """A workload of a known kind, by its number."""
-    found = plan["workloads"][index]
+    found = plan.workloads[index]
     if found["kind"] != kind_of(table):
         raise TypeError(f"workload {index} is no {kind_of(table)}")
     return cast("W", found)
@@ -56,7 +52,7 @@ def workload(plan: Plan, index: int, table: type[W]) -> W:
 
 def numbered(plan: Plan, table: type[W]) -> Iterator[tuple[int, W]]:
     """The workloads of a kind, with their numbers."""
-    for index, found in enumerate(plan["workloads"]):
+    for index, found in enumerate(plan.workloads):
         if found["kind"] == kind_of(table):
             yield index, cast("W", found)
 
@@ -78,7 +74,7 @@ def utp_of(plan: Plan, transfer: TransferWorkload) -> Settings:
     carrier = transfer["transport"]
     if carrier is None or "utp" not in carrier:
         raise ValueError(f"{transfer['name']} is not over uTP")
-    return plan["utps"][carrier["utp"]]
+    return plan.utps[carrier["utp"]]
 
 
 @cache

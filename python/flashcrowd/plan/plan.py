@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashcrowd import _core
-from flashcrowd.base.errors import Problem, StudyError
+from flashcrowd.base.errors import PlanRejected, Problem, StudyError
 from flashcrowd.base.kept import Kept
 from flashcrowd.plan import types
 from flashcrowd.plan.digest import digest
-from flashcrowd.plan.parts import FORMAT, parse
+from flashcrowd.plan.parts import FORMAT
+from flashcrowd.plan.place import in_study
+
+MOST_BYTES = 1 << 20
+"""The last plan is kept for the next if it is this short. A longer one is no point of thousands,
+and its run will want the memory.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,21 @@ class Plan:
         """The plan as an engine reads it: one line, the same for equal plans."""
         texts = [f'"{key}":{self.kept.text(value)}' for key, value in self.data.items()]
         return "{" + ",".join(texts) + "}"
+
+    @property
+    def parsed(self) -> _core.Plan:
+        """The plan as an engine takes it.
+
+        Raises:
+            PlanRejected: no engine reads it.
+        """
+        text, before = self.to_json(), self.kept.parsed
+        try:
+            found = _core.Plan(text, before)
+        except _core.PlanError as error:
+            raise PlanRejected(in_study(str(error), text)) from None
+        self.kept.parsed = found if len(text) < MOST_BYTES else None
+        return found
 
     def digest(self) -> str:
         """Digest of everything but the title, in hexadecimal digits.
@@ -75,7 +96,7 @@ class Plan:
             _core.Plan(text)
         except _core.PlanError as error:
             raise StudyError([Problem(source, str(error), "a plan", hint)], source) from None
-        found = parse(text)
+        found: types.Plan = json.loads(text)
         if found["format"] != FORMAT:
             given = str(found["format"])
             raise StudyError([Problem("format", given, str(FORMAT), hint)], source)

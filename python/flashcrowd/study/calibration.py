@@ -53,7 +53,7 @@ def calibrated(
         expected = need.points[index]
         if expected is None or expected.seconds * ratio > left:
             continue
-        seconds = engine.seconds(points[index].plan().to_json(), seed_of(seed, 0), left)
+        seconds = engine.seconds(points[index].plan().parsed, seed_of(seed, 0), left)
         if seconds is None:
             break
         taken[index] = seconds
@@ -81,7 +81,7 @@ def of_here(engine: Engine, study: Study, need: StudyNeed) -> StudyNeed:
 
 def _of_reference(engine: Timed) -> float | None:
     point = Study.load(STUDIES / f"{REFERENCE}.toml").points()[0]
-    plan = point.plan().to_json()
+    plan = point.plan().parsed
     try:
         [expected] = engine.needs([plan])
     except PlanRejected:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flashcrowd._core import Plan
 from flashcrowd.base.extras import required
 from flashcrowd.base.looks import Looks
 from flashcrowd.engines import Engine
@@ -33,14 +34,14 @@ class Campaign:
     Attributes:
         manifest: points, runs and engine.
         study: the resolved study, every default written out.
-        plans: the plan of each point as JSON.
+        plans: the plan of each point.
         source: the study as a TOML file.
         looks: when to look whether points have enough runs; `None` where `manifest` has all runs.
     """
 
     manifest: Manifest
     study: Mapping[str, Any]
-    plans: tuple[str, ...]
+    plans: tuple[Plan, ...]
     source: str | None = None
     looks: Looks | None = None
 
@@ -184,7 +185,12 @@ def _conduct(
 def _opened(campaign: Campaign, engine: Engine, path: Path, tell: Tell) -> Iterator[Folder]:
     """The campaign's folder; reports what is lost of earlier sessions."""
     with Folder.opened(
-        path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
+        path,
+        campaign.manifest,
+        campaign.study,
+        [it.to_json() for it in campaign.plans],
+        campaign.source,
+        tell,
     ) as folder:
         provenance.settle(path, tell)
         if engine.repeat_invalid:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from flashcrowd import _core
+from flashcrowd._core import Plan
 from flashcrowd.base.amounts import duration, scaled
 from flashcrowd.base.cores import cores
 from flashcrowd.base.errors import Problem, StudyError
@@ -100,8 +101,8 @@ class StudyNeed:
         return next(fitting, 0)
 
 
-def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int | None) -> StudyNeed:
-    """The need of a study, by the plans of its points as JSON.
+def study_need(engine: Engine, plans: Iterable[Plan], repeats: int, jobs: int | None) -> StudyNeed:
+    """The need of a study, by the plans of its points.
 
     Args:
         engine: what is to run it.
@@ -126,7 +127,7 @@ WAITING = 4
 """How many times `AT_A_TIME` plans may wait while the engine looks at earlier ones."""
 
 
-def needs_of(engine: Engine, plans: Iterable[str]) -> list[Need | None]:
+def needs_of(engine: Engine, plans: Iterable[Plan]) -> list[Need | None]:
     """The need of a run of each plan. While the engine looks at some, others are made.
 
     Raises:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from flashcrowd._core import Plan
 from flashcrowd.engines import Engine
 from flashcrowd.store.manifest import Run
 from flashcrowd.store.provenance import Machine
@@ -19,13 +20,10 @@ from flashcrowd.store.provenance import Machine
 
 @dataclass(frozen=True)
 class Job:
-    """One run to do: which one (point, repeat and seed), and its plan as JSON.
-
-    Plain values, so that a job can be sent to another process.
-    """
+    """One run to do: which one (point, repeat and seed), and its plan."""
 
     run: Run
-    plan: str
+    plan: Plan
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from flashcrowd.base.errors import first, warning
 from flashcrowd.engines import Engine, registry
-from flashcrowd.plan.digest import digest
 from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run
 from flashcrowd.store.results import Results
@@ -75,10 +74,10 @@ def prepare(study: Study, engine: Engine) -> Campaign:
     """Lower every point of a study to its plan, and check that the engine can read it."""
     points, plans = [], []
     for point in study.points():
-        plan = point.plan().to_json()
-        engine.check(plan)
-        plans.append(plan)
-        points.append(Point(dict(point.values), digest(plan)))
+        plan = point.plan()
+        plans.append(plan.parsed)
+        engine.check(plans[-1])
+        points.append(Point(dict(point.values), plan.digest()))
     build = engine.build()
     manifest = Manifest(
         name=folder_name(study),

@@ -166,7 +166,7 @@ def _possible(
         real = study(one, SHARES[:1], ["autolimit"], 1, program_of(one, program))
         try:
             for point in real.points():
-                Emulator().check(point.plan().to_json())
+                Emulator().check(point.plan().parsed)
         except PlanRejected as refused:
             if strict:
                 raise PlanRejected(f"trap {one.name} {refused}") from None
