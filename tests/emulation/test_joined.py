@@ -1,19 +1,17 @@
 """Tables of a run out of those of its nodes."""
 
-from typing import Any
-
 import pytest
+from tests.engines import plans
 
 from flashcrowd.emulation.joined import tables
 
-PLAN: Any = {
-    "workloads": [{"name": "crowd"}, {"name": "bulk"}],
-    "network": {
-        "links": [{"name": "one"}, {"name": "two"}],
-        "hosts": [{"name": f"h-{n}"} for n in range(4)],
-    },
-    "measures": {"pieces_ns": 500_000_000},
-}
+_DATA = plans.plan(4, [plans.swarm(3) | {"name": "crowd"}, plans.transfer() | {"name": "bulk"}])
+for _number, _host in enumerate(_DATA["network"]["hosts"]):
+    _host["name"] = f"h-{_number}"
+for _link, _name in zip(_DATA["network"]["links"], ("one", "two"), strict=False):
+    _link["name"] = _name
+_DATA["measures"]["pieces_ns"] = 500_000_000
+PLAN = plans.made(_DATA)
 
 
 def run(outcome: str = "completed", reason: str = "", **counts) -> dict:

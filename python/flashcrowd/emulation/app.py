@@ -11,8 +11,9 @@ from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from flashcrowd import _core
 from flashcrowd._core import Plan
-from flashcrowd.base.rows import Columns, Rows, of_columns
+from flashcrowd.base.rows import Columns, Row, Rows, of_columns
 from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.messages import Standing
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan import parts
 from flashcrowd.plan.parts import W
@@ -166,6 +167,28 @@ class App(ABC):
         """Packets sent again of which the kernels of these hosts do not say."""
         del counted
         return 0
+
+    def standing(self, before: Standing) -> Standing:
+        """What other nodes have to know of it, added to what they have to know of others."""
+        return before
+
+    def wanted_elsewhere(self, missing: Mapping[str, bool]) -> None:  # noqa: B027, optional
+        """In which swarms a peer of another node lacks pieces."""
+
+    @property
+    def ports(self) -> Mapping[int, tuple[str, int]]:
+        """The transfer and the number of the flow at each port of transfers."""
+        return {}
+
+    @property
+    def arrivals(self) -> list[Row]:
+        """Which peers came, and when, with their numbers here."""
+        return []
+
+    @property
+    def echoes(self) -> Mapping[int, list[tuple[float, float | None]]]:
+        """Of each echo request when it was sent, and how long its answer took, by workload."""
+        return {}
 
     @abstractmethod
     def tables(self, now_s: float) -> Rows:

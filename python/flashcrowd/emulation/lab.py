@@ -155,7 +155,7 @@ def probe(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | Non
     nodes = json.loads(share.division)["hosts"] if share else None
     probes = self_test.probe_plan(plan, nodes)
     played = perform(probes, asked, folder, share)
-    found = played.stage.pings.echoes
+    found = played.stage.echoes()
     # One node reports for the whole network.
     more = self_test.left_out(plan, nodes) if share is None or share.node == 0 else []
     missed = late(plan, played.report, played.stage.tables(played.end_s))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from flashcrowd import _core
 from flashcrowd._core import Plan
@@ -15,10 +14,10 @@ from flashcrowd.emulation.app import App, Context, merge
 from flashcrowd.emulation.calls import Calls
 from flashcrowd.emulation.downloads import Downloads
 from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.messages import Standing
 from flashcrowd.emulation.node_assignment import Conductor
 from flashcrowd.emulation.origins import Origins
 from flashcrowd.emulation.pings import Pings
-from flashcrowd.emulation.standing import Standing
 from flashcrowd.emulation.swarms import Swarms
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.transfers import Transfers
@@ -31,14 +30,12 @@ _EMULATOR = "the emulator ended by itself"
 # In the order of the simulation, which is that of their messages.
 APPS: tuple[type[App], ...] = (Swarms, Transfers, Pings, Webs, Calls, Origins, Downloads)
 """The kinds of workloads that programs play."""
-A = TypeVar("A", bound=App)
 
 
 class Stage:
     """The programs of one run, and what they report.
 
     Attributes:
-        pings: the pings of the run.
         retransmits: segments that were sent again, known when the run is over.
     """
 
@@ -57,11 +54,6 @@ class Stage:
         self.retransmits = 0
         context = Context(plan, seed, hosts, folder, self._something_ended)
         self._apps = tuple(app(context) for app in APPS)
-        self._swarms, self._transfers = self._of(Swarms), self._of(Transfers)
-        self.pings = self._of(Pings)
-
-    def _of(self, kind: type[A]) -> A:
-        return next(app for app in self._apps if isinstance(app, kind))
 
     @property
     def failure(self) -> str:
@@ -116,7 +108,8 @@ class Stage:
             table.turn(_TURN_S)
             if failed() and not self.failure:
                 self._failure = _EMULATOR
-            self._swarms.wanted_elsewhere(conductor.missing)
+            for app in self._apps:
+                app.wanted_elsewhere(conductor.missing)
             end = conductor.end
             if end is not None and table.now() >= end.at_s:
                 return end.outcome, end.reason
@@ -124,20 +117,18 @@ class Stage:
 
     def standing(self, now_s: float) -> Standing:
         """How far it is, as a share of a run."""
-        finite, ended = self._transfers.counts
-        return Standing(
-            t_s=now_s,
-            failure=self.failure,
-            finite=finite,
-            ended=ended,
-            unfinished=self._transfers.unfinished(),
-            part=self._progress(now_s),
-            swarms=self._swarms.parts,
-        )
+        found = Standing(t_s=now_s, failure=self.failure, part=self._progress(now_s))
+        for app in self._apps:
+            found = app.standing(found)
+        return found
 
     def ports(self) -> dict[int, tuple[str, int]]:
         """The transfer and the number of the flow at each port of transfers."""
-        return self._transfers.ports
+        return {port: flow for app in self._apps for port, flow in app.ports.items()}
+
+    def echoes(self) -> dict[int, list[tuple[float, float | None]]]:
+        """Of each echo request when it was sent, and how long its answer took, by workload."""
+        return {index: found for app in self._apps for index, found in app.echoes.items()}
 
     def _something_ended(self) -> None:
         self._over = True
@@ -203,7 +194,7 @@ class Stage:
 
     def arrivals(self) -> list[Row]:
         """Which peers of swarms came, and when, with their numbers here."""
-        return self._swarms.arrivals
+        return [row for app in self._apps for row in app.arrivals]
 
     @property
     def payload_bytes(self) -> int:

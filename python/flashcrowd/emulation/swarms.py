@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
@@ -13,6 +14,7 @@ from flashcrowd.clients import ClientFailed, Swarm, biglybt, tables
 from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT, own_control
 from flashcrowd.emulation.app import App, Context, merge
+from flashcrowd.emulation.messages import Standing
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.parts import workload
@@ -202,10 +204,10 @@ class Swarms(App):
         players = {peer.host for swarm in self._swarms.values() for peer in swarm.peers}
         return players & self._context.hosts.own
 
-    @property
-    def parts(self) -> dict[str, str]:
-        """How far each swarm is, as far as it is played here, for `_core.SwarmWatch`."""
-        return {swarm.spec["name"]: swarm.part_of() for swarm in self._swarms.values()}
+    def standing(self, before: Standing) -> Standing:
+        """How far each swarm is, as far as it is played here."""
+        parts = {swarm.spec["name"]: swarm.part_of() for swarm in self._swarms.values()}
+        return replace(before, swarms=parts)
 
     @property
     def arrivals(self) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flashcrowd import _core
 from flashcrowd._core import Plan
@@ -10,6 +11,7 @@ from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.emulation import players
 from flashcrowd.emulation.app import App, Context
 from flashcrowd.emulation.flow import Flow, FlowJob
+from flashcrowd.emulation.messages import Standing
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.plan.types import Change, TransferWorkload
@@ -58,10 +60,10 @@ class Transfers(App):
         """The transfer and the number of the flow at each port."""
         return {flow.job.port: (flow.spec["name"], flow.number) for flow in self._all}
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Flows that can end, and how many of them have."""
-        return self._rules.counts()
+    def standing(self, before: Standing) -> Standing:
+        """The flows that can end, those that have, and those that have not, in words."""
+        finite, ended = self._rules.counts()
+        return replace(before, finite=finite, ended=ended, unfinished=self.unfinished())
 
     def prepare(self) -> None:
         """Start the programs."""
@@ -120,12 +122,12 @@ class Transfers(App):
     @property
     def is_finite(self) -> bool:
         """Whether a flow can end."""
-        return self.counts[0] > 0
+        return self._rules.counts()[0] > 0
 
     @property
     def is_done(self) -> bool:
         """Whether all flows have ended that can."""
-        finite, ended = self.counts
+        finite, ended = self._rules.counts()
         return finite == ended
 
     def progress(self, now_s: float) -> float:
