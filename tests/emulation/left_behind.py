@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,42 +20,45 @@ PATIENCE_S = 60.0
 """What does not happen on a machine with neighbours within this time never will."""
 
 
-def processes() -> dict[int, tuple[int, str]]:
-    """All processes, each with its parent and its command line."""
+def parents() -> dict[int, int]:
+    """All processes that have not ended, each with its parent."""
     found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            status = (folder / "status").read_text()
-            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # it has just ended
-        parent = re.search(r"^PPid:\s*(\d+)", status, re.MULTILINE)
-        dead = re.search(r"^State:\s*Z", status, re.MULTILINE)
-        if parent and not dead:
-            found[int(folder.name)] = (int(parent[1]), words)
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it has just ended
+                # Behind its name, in which anything may be: its state and its parent.
+                status = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                if status[0] != b"Z":
+                    found[int(name)] = int(status[1])
     return found
+
+
+def words_of(pid: int) -> str:
+    """The command line of a process; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
 
 
 def below(root: int) -> list[int]:
     """A process's children, their children, and so on."""
-    all_of_them = processes()
+    all_of_them = parents()
     family = [root]
     for pid in family:
-        family += [child for child, (parent, _) in all_of_them.items() if parent == pid]
+        family += [child for child, parent in all_of_them.items() if parent == pid]
     return family[1:]
 
 
 def labs(root: int) -> list[int]:
     """Of those, the labs, and behind them their first processes: who has a run's network."""
-    all_of_them = processes()
-    return [pid for pid in below(root) if LAB in all_of_them.get(pid, (0, ""))[1]]
+    return [pid for pid in below(root) if LAB in words_of(pid)]
 
 
 def of_run(out: Path) -> list[int]:
     """All processes that a run with this folder started, and itself, while there are any."""
     wanted = f"{MARK}={out}".encode()
     found = []
-    for pid in processes():
+    for pid in parents():
         with contextlib.suppress(OSError):
             if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 found.append(pid)
@@ -139,7 +141,7 @@ def held_until_it_ends(run: subprocess.Popen[bytes], out: Path) -> Iterator[set[
 
 def nobody_has(names: set[str]) -> bool:
     """Whether no process but this one is in one of these namespaces, or holds it."""
-    return not names & namespaces(processes().keys() - {os.getpid()})
+    return not names & namespaces(parents().keys() - {os.getpid()})
 
 
 def wait_for(what: Callable[[], bool], why: str) -> None:
@@ -155,7 +157,7 @@ def nothing_is_left_after_ctrl_c(run: subprocess.Popen[bytes]) -> None:
     with held(family) as made:
         run.send_signal(signal.SIGINT)
         assert run.wait(PATIENCE_S) == 130
-        wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+        wait_for(lambda: not {*family} & parents().keys(), "a process is left")
         assert nobody_has(made)
 
 

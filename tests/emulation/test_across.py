@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.emulation.left_behind import below, labs, processes, wait_for
+from tests.emulation.left_behind import below, labs, parents, wait_for
 from tests.testbed.here import Here, options
 
 from flashcrowd.base.messages import decoded, encoded
@@ -141,7 +141,7 @@ def test_a_node_that_is_lost_fails_its_run(
         "lab": "the process of the run was killed by SIGKILL (out of memory?)",
     }
     assert row["reason"].splitlines()[0] == f"{member[0]}: {words[victim]}"
-    wait_for(lambda: not {*theirs} & processes().keys(), "a process is left")
+    wait_for(lambda: not {*theirs} & parents().keys(), "a process is left")
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from tests.emulation.left_behind import (
     nobody_has,
     nothing_is_left_after_ctrl_c,
     of_run,
-    processes,
+    parents,
     settings,
     started,
     wait_for,
@@ -63,7 +63,7 @@ def test_after_kill_9_of_any_process_nothing_is_left(
             assert len(made) >= 2
             os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
             run.wait(PATIENCE_S)
-            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            wait_for(lambda: not {*family} & parents().keys(), "a process is left")
             assert nobody_has(made)
     assert settings() == before
     if victim == "run":

@@ -23,10 +23,11 @@ from tests.emulation.left_behind import (
     labs,
     nobody_has,
     of_run,
-    processes,
+    parents,
     settings,
     started,
     wait_for,
+    words_of,
 )
 from tests.engines.plans import made
 
@@ -162,10 +163,7 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(
     )
 
     def clients() -> list[int]:
-        family = below(run.pid)
-        return [
-            pid for pid, (_, words) in processes().items() if pid in family and "aria2c" in words
-        ]
+        return [pid for pid in below(run.pid) if "aria2c" in words_of(pid)]
 
     try:
         wait_for(lambda: len(clients()) == 4, "no client came")
@@ -237,7 +235,7 @@ def test_nothing_of_a_swarm_is_left(
             run.wait(PATIENCE_S)
             wait_for(lambda: not of_run(tmp_path / "e"), "a process is left")
             # One that is ending has no environment any more, by which `of_run` knows it.
-            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            wait_for(lambda: not {*family} & parents().keys(), "a process is left")
             assert nobody_has(made)
     assert settings() == before
     with scratch.scratch() as own:

@@ -1,4 +1,4 @@
-"""A command on another system, simulated: `python elsewhere.py win32|darwin WORD ...`.
+"""Commands on another system, simulated: `python elsewhere.py win32|darwin WORD ... [+ WORD ...]`.
 
 What that system's Python does not have is taken away once the libraries are loaded, which have
 wheels of their own there; then the command runs as it is. `modules` in the place of the words
@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import sys
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -23,7 +24,7 @@ import rich.console  # noqa: F401
 LIBRARIES = "jinja2 matplotlib.pyplot networkx pyarrow.parquet scipy.stats"
 MORE = {
     "modules": f"{LIBRARIES} distributed",
-    "run": LIBRARIES,
+    "run": "networkx pyarrow.parquet scipy.stats",
     "report": LIBRARIES,
     "traps": LIBRARIES,
 }
@@ -102,13 +103,19 @@ def unable() -> list[str]:
 
 
 if __name__ == "__main__":
-    system, *words = sys.argv[1:]
-    for name in MORE.get(words[0], "").split():
+    system, *rest = sys.argv[1:]
+    commands = [list(words) for plus, words in groupby(rest, "+".__eq__) if not plus]
+    for name in " ".join(MORE.get(words[0], "") for words in commands).split():
         importlib.import_module(name)
     become(system)
-    if words == ["modules"]:
+    if commands == [["modules"]]:
         print("\n".join(unable()))
     else:
         from flashcrowd.cli import main
 
-        main(words)
+        for words in commands:
+            try:
+                main(words)
+            except SystemExit as ended:
+                if ended.code:
+                    raise

@@ -62,7 +62,7 @@ def test_a_study_runs_goes_on_and_has_a_report_on_another_system(
         "2",
     ]
     run += ["--out", out]
-    for words in (run, run, ["report", out]):
+    for words in (run, [*run, "+", "report", out]):
         done = on(system, *words)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "found/results/tables/runs.parquet").exists()
