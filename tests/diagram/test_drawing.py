@@ -1,7 +1,7 @@
 """Drawings of networks: what is named, that nothing lies over anything else, and that it fits."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
@@ -64,16 +64,27 @@ def study(groups: int, *, links: int = 0, timeline: bool = False) -> dict[str, A
     return Study.from_dict(made).resolved()
 
 
+@cache
+def loaded(path: Path) -> dict[str, Any]:
+    return Study.load(path).resolved()
+
+
 def cases() -> Iterator[Any]:
+    """What makes each study, as every worker collects all tests and runs few."""
     for path in STUDIES:
-        yield pytest.param(Study.load(path).resolved(), id=path.stem)
+        yield pytest.param(partial(loaded, path), id=path.stem)
     for groups in (1, 2, 5, 12):
-        yield pytest.param(study(groups), id=f"{groups} groups")
-    yield pytest.param(study(6, links=6, timeline=True), id="links in chains")
+        yield pytest.param(partial(study, groups), id=f"{groups} groups")
+    yield pytest.param(partial(study, 6, links=6, timeline=True), id="links in chains")
 
 
 CASES = list(cases())
 assert len(STUDIES) > 8
+
+
+@pytest.fixture
+def resolved(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return request.param()
 
 
 def labels(root: ElementTree.Element) -> list[tuple[str, Rectangle]]:
@@ -121,7 +132,7 @@ def inside(one: Rectangle, other: Rectangle) -> bool:
 
 
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
-@pytest.mark.parametrize("resolved", CASES)
+@pytest.mark.parametrize("resolved", CASES, indirect=True)
 def test_everything_is_named_and_nothing_lies_over_anything(
     resolved: dict[str, Any], narrow: bool
 ) -> None:
@@ -151,7 +162,7 @@ def test_everything_is_named_and_nothing_lies_over_anything(
         assert inside(box, page)
 
 
-@pytest.mark.parametrize("resolved", CASES)
+@pytest.mark.parametrize("resolved", CASES, indirect=True)
 def test_every_group_is_joined_to_the_rest(resolved: dict[str, Any]) -> None:
     diagram = network.read(resolved)
     joined = {group for group, _ in diagram.edges}
@@ -207,7 +218,7 @@ def test_lines_cross_no_box_of_a_narrow_drawing() -> None:
 
 def test_a_narrow_drawing_can_be_read_on_a_phone() -> None:
     for case in CASES:
-        drawn = draw(case.values[0], narrow=True)  # type: ignore[index]
+        drawn = draw(case.values[0](), narrow=True)
         width = float(ElementTree.fromstring(drawn).attrib["viewBox"].split()[2])
         assert layout.TEXT * (400 - 2 * 0.8 * 16) / width >= 11
 
