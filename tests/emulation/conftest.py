@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.clients.testbed import needs
 
 from flashcrowd.emulation import capabilities as machine
 from flashcrowd.emulation.capabilities import Capability, capabilities
+from flashcrowd.emulation.self_test import failures
+from flashcrowd.engines.emulation import Emulator
 
 STUDY = """
 format = 1
@@ -113,6 +117,33 @@ def _possible() -> None:
     lacking = [str(found) for found in capabilities() if found.state == "missing"]
     if lacking:
         pytest.skip(f"this machine cannot emulate: {lacking[0]}")
+
+
+class Measured(dict[str, Any]):
+    """The networks of an engine; those that an engine before has found to be the plan's, too."""
+
+    known: dict[str, Any] = {}  # noqa: RUF012
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The measurement of a network, which counts as one of now."""
+        before = self.known.get(key)
+        if before is None or before.found is None or failures(before.found[0]):
+            before = self.known[key] = default
+        else:
+            before.at = time.monotonic()
+        return super().setdefault(key, before)
+
+
+@pytest.fixture
+def measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measures a network once in all tests of this process, as a campaign does in all its runs."""
+    init = Emulator.__init__
+
+    def knowing(emulator: Emulator) -> None:
+        init(emulator)
+        emulator._tested = Measured()
+
+    monkeypatch.setattr(Emulator, "__init__", knowing)
 
 
 @pytest.fixture

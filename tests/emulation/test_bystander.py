@@ -13,6 +13,8 @@ import flashcrowd
 from flashcrowd.store import open as open_results
 from flashcrowd.traps import emulated, observed_run, trap
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 END = "34 s"
 FROM_S, TO_S = 20.0, 34.0
 """A client unchokes nobody before its first round, after ten seconds."""

@@ -14,6 +14,8 @@ from flashcrowd.emulation.requirements import impossible, undivided
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 SIZE = 20_000_000
 
 MIRRORS = """

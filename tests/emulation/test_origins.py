@@ -21,6 +21,8 @@ from flashcrowd.engines.registry import engine
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 SIZE = 4 << 20
 RATES = {"T10": 10e6, "T3": 44.736e6}
 

@@ -44,6 +44,8 @@ from flashcrowd.plan.types import SwarmWorkload
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 
 def plan_of(study: Path) -> Any:
     (point,) = Study.load(study).points()

@@ -14,6 +14,8 @@ from flashcrowd.cli import _status
 from flashcrowd.emulation.requirements import impossible
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 MEASURES = """
 [measures]
 packets = "10 s"

@@ -13,7 +13,7 @@ from flashcrowd.store import Results
 from flashcrowd.study import Study
 from flashcrowd.study.runner import run
 
-pytestmark = pytest.mark.clocked
+pytestmark = [pytest.mark.clocked, pytest.mark.usefixtures("measured_once")]
 
 REPEATS = 2
 """A neighbour of this machine may be busy for so many runs."""

@@ -11,7 +11,7 @@ from tests.emulation.test_transfers import only, ran
 from flashcrowd.report import expectations
 from flashcrowd.study import Study
 
-pytestmark = pytest.mark.clocked
+pytestmark = [pytest.mark.clocked, pytest.mark.usefixtures("measured_once")]
 
 LINE = {"up": "10 Mbit/s", "down": "10 Mbit/s"}
 ENDS = {"from": "a", "to": "b"}

@@ -13,6 +13,8 @@ from flashcrowd.emulation.requirements import impossible
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 STUDY = """
 format = 1
 title = "Seeds with upload controllers, behind a modem each"

@@ -12,7 +12,7 @@ from flashcrowd.emulation import libutp_flow
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
-pytestmark = pytest.mark.clocked
+pytestmark = [pytest.mark.clocked, pytest.mark.usefixtures("measured_once")]
 
 SIZE = 1_500_000
 
