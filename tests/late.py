@@ -1,6 +1,7 @@
 """Tests that hold numbers against the clock, on a machine that is late."""
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import pytest
 
@@ -10,6 +11,16 @@ WORDS = "this machine was late"
 def late(why: str) -> NoReturn:
     """Leaves the test out: what it measured says nothing."""
     pytest.skip(f"{WORDS}: {why}")
+
+
+def ended(run: Mapping[str, Any], *outcomes: str) -> None:
+    """Fails if a run of real programs ended otherwise: one that does not hold them to the clock.
+
+    Such a run may be invalid as the machine was late, and not as its network is not the plan's.
+    """
+    assert run["outcome"] in (*outcomes, "invalid"), run["reason"]
+    if run["outcome"] == "invalid":
+        assert not run["reason"].startswith("self-test"), "the network is not the plan's"
 
 
 class Tally:

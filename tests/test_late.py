@@ -1,7 +1,7 @@
 """A late machine is told once, and fails what nothing could be judged of."""
 
 import pytest
-from tests.late import WORDS, Tally
+from tests.late import WORDS, Tally, ended
 
 
 def report(outcome: str, *marks: str, why: str = "", when: str = "call") -> pytest.TestReport:
@@ -41,3 +41,23 @@ def test_what_is_late_is_counted(reports: list[pytest.TestReport], said: str, fa
     assert said in tally.line()
     assert bool(tally.line()) == bool(said)
     assert tally.nothing_judged == fails
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "passes"),
+    [
+        ("completed", "", True),
+        ("invalid", "programs waited for a processor; self-test: delay is 2", True),
+        ("invalid", "self-test: delay is 2", False),
+        ("stalled", "nobody sent", False),
+    ],
+)
+def test_a_run_may_be_late_and_not_on_another_network(
+    outcome: str, reason: str, passes: bool
+) -> None:
+    run = {"outcome": outcome, "reason": reason}
+    if passes:
+        ended(run, "completed")
+    else:
+        with pytest.raises(AssertionError):
+            ended(run, "completed")
