@@ -182,9 +182,9 @@ instructions: venv ## Instructions and cache lines a packet beside those of benc
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
 
-plan-types: build ## Write python/flashcrowd/plan/types.py from the structs of crates/plan
+plan-types: build ## Write python/flashcrowd/plan/types.py and base/words.py from the structs of crates/plan
 	$(BIN)/python -m tests.plan.plan_types
-	$(BIN)/ruff format --quiet python/flashcrowd/plan/types.py
+	$(BIN)/ruff format --quiet python/flashcrowd/plan/types.py python/flashcrowd/base/words.py
 
 questions: build ## Run the studies of docs/questions again, and write what they print and draw into the pages (minutes)
 	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow -n 1 tests/docs/test_questions.py tests/docs/test_upload_rule.py

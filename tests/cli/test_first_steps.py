@@ -14,10 +14,10 @@ from flashcrowd.base import paths
 from flashcrowd.base.errors import StudyError
 from flashcrowd.base.metrics import METRICS, Metric
 from flashcrowd.base.need import Need
+from flashcrowd.base.words import Sampled
 from flashcrowd.cli import main
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.scenario import LINES, Measures, shipped
-from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.queue import DISCIPLINES
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.study import Study

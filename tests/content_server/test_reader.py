@@ -111,6 +111,6 @@ def test_where_io_uring_is_forbidden_it_cannot_be_asked_for(tmp_path: Path) -> N
         pytest.skip("the kernel has no filters of system calls")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
-        "flashcrowd serve: --reader is io_uring; it may be auto or threads: "
+        "flashcrowd serve: --reader: io_uring is not allowed, auto or threads: "
         f"there is no io_uring here ({FORBIDDEN})\n"
     )

@@ -195,7 +195,7 @@ def test_what_cannot_be_is_one_line_with_a_remedy(
         'did you mean "circus"?'
     )
     assert refused(folder, "--memory", "1MiB").startswith(
-        "--memory is 1048576; it may be at least "
+        "--memory: 1048576 is not allowed, at least "
     )
     assert "did you mean" in refused(folder, "--memory", "1 G")
     assert refused(folder, "--trial-disk", "5 ms") == (

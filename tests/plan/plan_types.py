@@ -1,4 +1,8 @@
-"""Writes `flashcrowd.plan.types` from the schema of plans: `python -m tests.plan.plan_types`."""
+"""Writes the types of plans from their schema: `python -m tests.plan.plan_types`.
+
+Tables stand in `flashcrowd.plan.types`. Lists of words stand in `flashcrowd.base.words`: scenarios
+have them too.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,26 @@ import re
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core, plan
+from flashcrowd import _core, base, plan
 
 FILE = Path(plan.__file__).with_name("types.py")
+WORDS_FILE = Path(base.__file__).with_name("words.py")
 HEAD = '''"""A plan as types: made from the structs of `crates/plan` by `make plan-types`."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+from flashcrowd.base.words import {words}
+
 Settings: TypeAlias = dict[str, Any]
 """A table of settings, whose fields `_core.settings_schema` describes."""
+'''
+WORDS_HEAD = '''"""Words of plans: made from the enums of `crates/plan` by `make plan-types`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
 '''
 LEFT_OUT = {
     "Change.trace",
@@ -45,9 +58,15 @@ class Types:
         self._written: dict[str, str] = {}
         self.named("Plan", schema)
 
-    def text(self) -> str:
-        """The module."""
-        return HEAD + "".join(f"\n\n{it}" for it in self._written.values())
+    def texts(self) -> dict[Path, str]:
+        """The modules."""
+        words = {name: it for name, it in self._written.items() if "TypeAlias = Literal[" in it}
+        tables = [it for name, it in self._written.items() if name not in words]
+        head = HEAD.format(words=", ".join(sorted(words)))
+        return {
+            FILE: "\n\n".join([head, *tables]),
+            WORDS_FILE: "\n".join([WORDS_HEAD, *words.values()]),
+        }
 
     def named(self, name: str, it: dict[str, Any]) -> str:
         """Writes a type with a name."""
@@ -139,10 +158,11 @@ def _capital(word: str) -> str:
     return "".join(part.capitalize() for part in re.split(r"[-_]", word))
 
 
-def written() -> str:
-    """The module as it is to be, before formatting."""
-    return Types(json.loads(_core.plan_schema())).text()
+def written() -> dict[Path, str]:
+    """The modules as they are to be, before formatting."""
+    return Types(json.loads(_core.plan_schema())).texts()
 
 
 if __name__ == "__main__":
-    FILE.write_text(written(), encoding="utf-8")
+    for file, text in written().items():
+        file.write_text(text, encoding="utf-8")

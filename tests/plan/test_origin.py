@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
+from flashcrowd import _core
 from flashcrowd.base.errors import StudyError
 from flashcrowd.plan.lower import lower
 from flashcrowd.scenario import Scenario
-from flashcrowd.scenario.mirror import to_plan
-from flashcrowd.scenario.origin import DISKS, POLICIES, Origin
+from flashcrowd.scenario.described import KINDS
+from flashcrowd.scenario.origin import Origin
 from flashcrowd.study import Study
 
 S = 10**9
-DEFAULTS = json.loads(
+SETTINGS = json.loads(
     (Path(__file__).parents[2] / "crates" / "origin" / "tests" / "defaults.json").read_text()
 )
 """The engine's, which a test of it reads too."""
+TABLES = json.loads(_core.settings_schema())["tables"]
 
 
 def document(**own: Any) -> dict[str, Any]:
@@ -51,8 +53,8 @@ def test_what_is_not_said_is_as_the_engine_has_it():
         "host": 0,
         "transport": None,
         "files": {"count": 1, "size_bytes": 64 << 20, "zipf": 0.0},
-        "settings": DEFAULTS["settings"],
-        "disk": DEFAULTS["disks"][0],
+        "settings": SETTINGS,
+        "disk": TABLES["hard-disk"]["default"],
         "unsent_bytes": 65_536,
         "request_bytes": 400,
         "head_bytes": 300,
@@ -68,25 +70,16 @@ def test_what_is_not_said_is_as_the_engine_has_it():
     }
 
 
-@pytest.mark.parametrize("policy", DEFAULTS["policies"], ids=lambda policy: policy["kind"])
-def test_a_policy_by_name_has_the_engines_defaults(policy: dict[str, Any]):
-    (origin,) = lowered(policy=policy["kind"])["workloads"]
-    assert origin["settings"]["scheduling"] == policy
+@pytest.mark.parametrize("policy", KINDS["policy"])
+def test_a_policy_by_name_has_the_engines_defaults(policy: str):
+    (origin,) = lowered(policy=policy)["workloads"]
+    assert origin["settings"]["scheduling"] == TABLES[policy]["default"]
 
 
-@pytest.mark.parametrize("disk", DEFAULTS["disks"], ids=lambda disk: disk["kind"])
-def test_a_disk_by_name_has_the_engines_defaults(disk: dict[str, Any]):
-    (origin,) = lowered(disk=disk["kind"])["workloads"]
-    assert origin["disk"] == disk
-
-
-def test_the_lists_are_those_of_the_engine():
-    assert [to_plan(table())["kind"] for table in POLICIES] == [
-        policy["kind"] for policy in DEFAULTS["policies"]
-    ]
-    assert [to_plan(table())["kind"] for table in DISKS] == [
-        disk["kind"] for disk in DEFAULTS["disks"]
-    ]
+@pytest.mark.parametrize("disk", KINDS["disk"])
+def test_a_disk_by_name_has_the_engines_defaults(disk: str):
+    (origin,) = lowered(disk=disk)["workloads"]
+    assert origin["disk"] == TABLES[disk]["default"]
 
 
 def test_what_is_said_is_in_the_plan():

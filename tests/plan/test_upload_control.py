@@ -1,23 +1,15 @@
 """A population's upload controller: from a study to the plan."""
 
-import json
 import pickle
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from flashcrowd import _core
 from flashcrowd.plan.lower import lower
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import ControlledUpload, SwarmWorkload
 from flashcrowd.scenario import Scenario
-from flashcrowd.scenario.upload_control import (
-    CONTROLLERS,
-    INTERFACES,
-    TABLES,
-    ControllerName,
-    InterfaceName,
-)
+from flashcrowd.scenario.upload_control import CONTROLLERS, TABLES
 
 
 def scenario(control: Any, **changed: Any) -> Scenario:
@@ -46,12 +38,6 @@ def control(given: Any, **changed: Any) -> ControlledUpload:
     found = population["upload_control"]
     assert found is not None
     return found
-
-
-def test_the_names_are_the_engine_s() -> None:
-    listed = json.loads(_core.upload_controllers())
-    assert [each["name"] for each in listed] == list(get_args(ControllerName))
-    assert list(INTERFACES) == list(get_args(InterfaceName))
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)

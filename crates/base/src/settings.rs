@@ -138,7 +138,8 @@ pub fn check_bound<T: Bounded>(
 ///
 /// Attributes come in this order, each at most once: the documentation; `min`, `above` (exclusive) and `max`;
 /// `at_least`, the fields that it must not be below; `file`, what study files do otherwise than the schema lets
-/// expect; `table` for a table in this one. The struct reads and writes a plan's JSON, refuses unknown keys, and
+/// expect; `table` for a table in this one. Fields of a struct with `#[serde(default)]` may be left out. The struct
+/// reads and writes a plan's JSON, refuses unknown keys, and
 /// implements [`Settings`]. With the feature `schema` the bounds are in its JSON Schema. The tables of study files are
 /// made from that (`python/flashcrowd/scenario/described.py`), which is where the words of `file` are explained.
 #[macro_export]
@@ -146,6 +147,7 @@ macro_rules! settings {
     ($(
         $(#[doc = $about:literal])*
         $(#[derive($($derived:ident),+)])?
+        $(#[serde($default:ident)])?
         pub struct $Name:ident {$(
             $(#[doc = $doc:literal])*
             $(#[min($min:expr)])?
@@ -161,7 +163,7 @@ macro_rules! settings {
         #[derive(Clone, Debug, PartialEq, $($($derived,)+)? ::serde::Serialize, ::serde::Deserialize)]
         #[cfg_attr(feature = "schema", derive(::schemars::JsonSchema))]
         #[cfg_attr(feature = "schema", schemars(extend("order" = [$(stringify!($field)),+])))]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields $(, $default)?)]
         pub struct $Name {$(
             $(#[doc = $doc])*
             $(#[cfg_attr(feature = "schema", schemars(extend("minimum" = $min)))])?

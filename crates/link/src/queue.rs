@@ -7,32 +7,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind")]
+#[expect(
+    missing_docs,
+    reason = "each discipline says what it is, and the schema takes it from there"
+)]
 pub enum Queue {
     /// First in, first out; what finds it full is dropped.
     #[serde(rename = "drop-tail")]
     DropTail(QueueLimit),
-    /// Controlled delay (RFC 8289).
     #[serde(rename = "codel")]
     CoDel(Box<CoDel>),
-    /// Flow queuing with CoDel in each queue (RFC 8290).
     #[serde(rename = "fq-codel")]
     FqCoDel(Box<FqCoDel>),
-    /// Proportional integral controller, enhanced (RFC 8033).
     #[serde(rename = "pie")]
     Pie(Box<Pie>),
-    /// Random early detection (Floyd and Jacobson 1993).
     #[serde(rename = "red")]
     Red(Box<Red>),
-    /// RED that drops a new packet with one of its flow that it meets in the queue (Pan, Prabhakar, Psounis 2000).
     #[serde(rename = "choke")]
     Choke(Box<Choke>),
-    /// Stochastic fairness queueing (McKenney 1990), as in Linux.
     #[serde(rename = "sfq")]
     Sfq(Box<Sfq>),
-    /// Deficit round robin (Shreedhar and Varghese 1995).
     #[serde(rename = "drr")]
     Drr(Box<Drr>),
-    /// Common applications kept enhanced (Høiland-Jørgensen, Täht, Morton 2018).
     #[serde(rename = "cake")]
     Cake(Box<Cake>),
 }

@@ -79,7 +79,6 @@ mod needs;
 mod origin;
 mod output;
 mod policy;
-mod refusal;
 mod replacement;
 mod settings;
 mod stretches;
@@ -95,7 +94,6 @@ pub use output::{Failure, Output};
 pub use policy::{
     Attach, Begin, Circus, Follow, InOrder, Independence, Policy, Relevance, Scheduling, Slide,
 };
-pub use refusal::Refusal;
 pub use replacement::Replacement;
 pub use settings::Settings;
 pub use world::{Choice, File, World};

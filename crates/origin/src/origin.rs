@@ -3,10 +3,8 @@ use crate::client::{CHOICE, Client, Doing};
 use crate::list::{Links, List};
 use crate::policy::{Policy, in_order};
 use crate::world::{Choice, File, World};
-use crate::{
-    ClientId, Counters, Failure, FileId, Layout, Needs, Output, ReadId, Refusal, Settings,
-};
-use flashcrowd_base::{CacheLines, Time, prefetch};
+use crate::{ClientId, Counters, Failure, FileId, Layout, Needs, Output, ReadId, Settings};
+use flashcrowd_base::{CacheLines, Refusal, Time, prefetch};
 use std::collections::VecDeque;
 use std::ops::Range;
 

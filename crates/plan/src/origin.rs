@@ -1,4 +1,4 @@
-use crate::check::{index, require};
+use crate::check::{index, refused, require};
 use crate::{Arrivals, Error, Plan, TransportChoice};
 use flashcrowd_base::{RandomStream, Span};
 use flashcrowd_origin::Settings;
@@ -102,15 +102,8 @@ impl Origin {
         let hosts = plan.network.hosts.len();
         index(self.host, hosts, format_args!("{path}.host"))?;
         TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
-        let refused = |place: &str| {
-            let place = format!("{path}.{place}");
-            move |refusal: flashcrowd_origin::Refusal| {
-                let message = format!("is {}; it may be {}", refusal.value, refusal.allowed);
-                Error::new(format!("{place}.{}", refusal.setting), message)
-            }
-        };
-        self.settings.check().map_err(refused("settings"))?;
-        self.disk.check().map_err(refused("disk"))?;
+        self.settings.check().map_err(refused(format_args!("{path}.settings")))?;
+        self.disk.check().map_err(refused(format_args!("{path}.disk")))?;
         self.files.check(&self.settings, &format!("{path}.files"))?;
         if let Medium::HardDisk(disk) = &self.disk {
             let fits = self.files.bytes() <= disk.size_bytes;

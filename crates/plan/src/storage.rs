@@ -1,7 +1,7 @@
 use crate::Error;
-use crate::check::require;
+use crate::check::{refused, require};
 use flashcrowd_origin::disk::Medium;
-use flashcrowd_origin::{InOrder, Refusal, Replacement, Scheduling, Settings};
+use flashcrowd_origin::{InOrder, Replacement, Scheduling, Settings};
 use serde::{Deserialize, Serialize};
 
 /// The storage of each seed of a population: a disk with the file at its beginning, and memory before it. A block that
@@ -36,14 +36,8 @@ impl Storage {
 
     /// Refuses what no server's disk and memory can be, and a disk without room for a file of this size.
     pub(crate) fn check(&self, size_bytes: u64, block_bytes: u32, path: &str) -> Result<(), Error> {
-        let refused = |place: &'static str| {
-            move |refusal: Refusal| {
-                let message = format!("is {}; it may be {}", refusal.value, refusal.allowed);
-                Error::new(format!("{path}{place}.{}", refusal.setting), message)
-            }
-        };
-        self.settings(block_bytes).check().map_err(refused(""))?;
-        self.disk.check().map_err(refused(".disk"))?;
+        self.settings(block_bytes).check().map_err(refused(path))?;
+        self.disk.check().map_err(refused(format_args!("{path}.disk")))?;
         if let Medium::HardDisk(disk) = &self.disk {
             let fits = size_bytes <= disk.size_bytes;
             require(fits, format_args!("{path}.disk.size_bytes"), "must be at least the file's")?;

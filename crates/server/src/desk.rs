@@ -6,10 +6,10 @@ use crate::memory_file::MemoryFile;
 use crate::open_file::{OpenFile, ReadOutcome, Version};
 use crate::pace::PaceReport;
 use crate::settings::Reader;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Refusal, Span, Time};
 use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{
-    ClientId, Counters, Failure, FileId, Origin, Output, ReadId, Refusal, Request,
+    ClientId, Counters, Failure, FileId, Origin, Output, ReadId, Request,
     Settings as OriginSettings,
 };
 use std::cmp::Reverse;
@@ -163,11 +163,8 @@ impl Desk {
         let min = u64::from(extent_bytes) * (u64::from(reads) + 2);
         if share < min {
             let min = buffer::memory_for(min, extent_bytes, reads);
-            return Err(Refusal {
-                setting: "memory",
-                value: memory_bytes.to_string(),
-                allowed: format!("at least {min} bytes, for {reads} reads at once"),
-            });
+            let allowed = format!("at least {min} bytes, for {reads} reads at once");
+            return Err(Refusal::new("memory", memory_bytes, allowed));
         }
         let ours = OriginSettings {
             memory_bytes: share,
@@ -180,7 +177,7 @@ impl Desk {
         let extents = max_allocated / extent_bytes as usize;
         let memory_file = MemoryFile::new(extent_bytes as usize, extents).map_err(|error| {
             let allowed = format!("as much as the system can map ({error})");
-            Refusal { setting: "memory", value: memory_bytes.to_string(), allowed }
+            Refusal::new("memory", memory_bytes, allowed)
         })?;
         let state = State {
             origin: Origin::new(&ours)?,
@@ -818,7 +815,7 @@ mod tests {
                 ..OriginSettings::default()
             };
             let refusal = Desk::new(&few, Reader::Auto, None).unwrap_err();
-            assert_eq!(refusal.setting, "memory");
+            assert_eq!(refusal.path, "memory");
             // "at least N bytes, for 2 reads at once"
             let enough = refusal.allowed.split(' ').nth(2).unwrap().parse().unwrap();
             let enough = OriginSettings { memory_bytes: enough, ..few };

@@ -14,7 +14,7 @@ use crate::target::Root;
 use crate::tls::{Tls, TlsError};
 use crate::trusted::is_trusted;
 use crate::{Settings, buffer::Scratch};
-use flashcrowd_origin::Refusal;
+use flashcrowd_base::Refusal;
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;

@@ -1,7 +1,8 @@
 use crate::tls::TlsFiles;
 use crate::trusted::Network;
+use flashcrowd_base::Refusal;
+use flashcrowd_origin::Settings as OriginSettings;
 use flashcrowd_origin::disk::Medium;
-use flashcrowd_origin::{Refusal, Settings as OriginSettings};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -150,9 +151,7 @@ impl Default for Limits {
 
 impl Limits {
     fn check(&self) -> Result<(), Refusal> {
-        let refuse = |setting, value: f64, allowed: &str| {
-            Err(Refusal { setting, value: value.to_string(), allowed: allowed.into() })
-        };
+        let refuse = |setting, value: f64, allowed| Err(Refusal::new(setting, value, allowed));
         for (setting, value) in
             [("header_s", self.header_s), ("stall_s", self.stall_s), ("drain_s", self.drain_s)]
         {

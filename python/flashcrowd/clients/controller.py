@@ -20,6 +20,7 @@ from flashcrowd.autolimit.probes.icmp import Icmp
 from flashcrowd.autolimit.probes.sounder import BUDGET_BPS
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import LimitChange, Said
+from flashcrowd.base.limit_steps import LIMIT_STEPS
 from flashcrowd.base.rows import Row
 from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.client_api.client import Gone, Reading, Refused
@@ -28,9 +29,7 @@ from flashcrowd.clients.settings import OWN, Settings, Unmet
 from flashcrowd.plan.parts import workload
 from flashcrowd.plan.types import ControlledUpload, Population, SwarmWorkload
 
-STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
-"""Each of them rounds a limit down to a multiple of this number of bytes per second."""
-CONTROLLED = tuple(STEPS)
+CONTROLLED = tuple(LIMIT_STEPS)
 """The programs that play peers, and whose interface autolimit speaks."""
 JOIN_S = 3.0
 """A loop that was stopped has ended after this: it waits two seconds for what is under way."""
@@ -57,7 +56,7 @@ def differences(
     if spec is None:
         return
     kind = spec["controller"]["kind"]
-    if program not in STEPS:
+    if program not in LIMIT_STEPS:
         yield from _own_differences(spec, program)
         return
     if kind not in ("fixed", "unlimited"):
@@ -80,8 +79,8 @@ def differences(
     if asked["window_ns"] is not None:
         said = f"rates over {asked['window_ns'] / 1e9:g} s"
         yield _unmet("interface.window", said, "counts bytes")
-    if asked["step_bytes"] != STEPS[program]:
-        yield _unmet("interface.step", f"{asked['step_bytes']} B/s", f"{STEPS[program]} B/s")
+    if asked["step_bytes"] != LIMIT_STEPS[program]:
+        yield _unmet("interface.step", f"{asked['step_bytes']} B/s", f"{LIMIT_STEPS[program]} B/s")
     changed = any(
         change["kind"] == "upload"
         and workload(plan, change["workload"], SwarmWorkload)["populations"][change["population"]]

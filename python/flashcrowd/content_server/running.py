@@ -106,8 +106,8 @@ def _setting(text: str) -> str:
         "stall_s": "--stall-timeout",
         "drain_s": "--drain",
     }
-    name, _, rest = text.partition(" ")
-    return f"{names.get(name, name)} {rest}" if rest else text
+    name, _, rest = text.partition(": ")
+    return f"{names.get(name, name)}: {rest}" if rest else text
 
 
 def raise_descriptors(connections: int) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.kept import Kept
+from flashcrowd.base.words import Windowed
 from flashcrowd.plan import types
 from flashcrowd.plan.connections import lower_connections
 from flashcrowd.plan.network import lower_network, stacks_of
@@ -23,7 +24,7 @@ from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
 from flashcrowd.scenario.measures import Measures as MeasuresTable
 from flashcrowd.scenario.measures import Stop as StopTable
-from flashcrowd.scenario.measures import Window, Windowed
+from flashcrowd.scenario.measures import Window
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.scenario import Scenario, profile_of, stack_of, utp_of

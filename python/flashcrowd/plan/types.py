@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+from flashcrowd.base.words import JitterShape, Role, Sampled, Side, Windowed
+
 Settings: TypeAlias = dict[str, Any]
 """A table of settings, whose fields `_core.settings_schema` describes."""
 
@@ -25,32 +27,9 @@ class LoggedConnections(TypedDict):
     workloads: list[int]
 
 
-Sampled: TypeAlias = Literal[
-    "queue-packets",
-    "queue-delay",
-    "link-rate",
-    "goodput",
-    "window",
-    "rtt",
-    "own-delay",
-    "swarm-rate",
-    "online",
-    "completed",
-    "upload-limit",
-    "origin-rate",
-    "disk-rate",
-    "disk-queue",
-    "disk-waiting",
-    "origin-clients",
-]
-
-
 class Series(TypedDict):
     every_ns: int
     what: Sampled
-
-
-Windowed: TypeAlias = Literal["links", "transfers", "pings", "pages", "calls", "origins"]
 
 
 class Window(TypedDict):
@@ -87,9 +66,6 @@ class AtmFraming(TypedDict):
 Framing: TypeAlias = PlainFraming | AtmFraming
 
 
-JitterShape: TypeAlias = Literal["uniform", "normal"]
-
-
 class Jitter(TypedDict):
     reorder: bool
     shape: JitterShape
@@ -110,9 +86,6 @@ class GilbertElliottLossModel(TypedDict):
 
 
 LossModel: TypeAlias = BernoulliLossModel | GilbertElliottLossModel
-
-
-Side: TypeAlias = Literal["sender", "receiver"]
 
 
 class Loss(TypedDict):
@@ -320,9 +293,6 @@ Departure: TypeAlias = (
     | AllDoneDeparture
     | SessionDeparture
 )
-
-
-Role: TypeAlias = Literal["seed", "leecher"]
 
 
 class ConstantPositioning(TypedDict):

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from flashcrowd.base import paths
+from flashcrowd.base.words import Windowed
 from flashcrowd.report import source
 from flashcrowd.report.source import Source, section
-from flashcrowd.scenario.measures import Measures, Windowed
+from flashcrowd.scenario.measures import Measures
 
 Extent = tuple[float, float]
 """First second that counts, and the first that counts no more; infinite for the end of the run."""

@@ -56,6 +56,9 @@ Schema = Mapping[str, Any]
 _SCHEMA: Schema = json.loads(_core.settings_schema())
 _DEFINITIONS: Mapping[str, Schema] = _SCHEMA["$defs"]
 
+KINDS: Mapping[str, Sequence[str]] = _SCHEMA["kinds"]
+"""The tables that each a "queue", a "policy" or a "disk" may be, in the order of lists."""
+
 _KNOWN: dict[str, Any] = {
     "Span": Span,
     "Rate": PositiveRate,
@@ -123,7 +126,7 @@ def described(
     table: str,
     scope: dict[str, object],
     parent: type[Table],
-    *known: type[Table],
+    known: Mapping[str, Any] | None = None,
     name: str = "",
     **fields: Any,
 ) -> Any:
@@ -135,15 +138,25 @@ def described(
         table: what the engine calls it.
         scope: the globals of the module.
         parent: what it derives from.
-        known: tables that may be in it and are made elsewhere.
+        known: types that may be in it and are made elsewhere, by the engine's names of them.
         name: what the class is called, if not as the engine's type.
         fields: what it has besides the engine's fields, as `create_model` takes it.
     """
     schema = _SCHEMA["tables"][table]
-    maker = _Maker(scope, {it.__name__: it for it in known})
+    maker = _Maker(scope, known or {})
     name = name or _referenced(schema)
     made = maker.model(name, _resolved(schema), parent, schema.get("default", {}), **fields)
-    made.checked_as = table
+    made.checked_as = next((of for of, names in KINDS.items() if table in names), table)
+    return made
+
+
+def kinds(of: str, scope: dict[str, object], known: Mapping[str, Any] | None = None) -> Any:
+    """The tables of an enumeration whose variants have no base, by their kind."""
+    made: dict[str, Any] = {}
+    for kind in KINDS[of]:
+        title = "".join(part.capitalize() for part in kind.split("-"))
+        tag: Any = (literal([kind]), kind)
+        made[kind] = described(kind, scope, Described, known, title, kind=tag)
     return made
 
 
@@ -165,7 +178,7 @@ def _about(schema: Schema) -> str:
 class _Maker:
     """Makes the tables of a module."""
 
-    def __init__(self, scope: dict[str, Any], known: Mapping[str, type[Table]]) -> None:
+    def __init__(self, scope: dict[str, Any], known: Mapping[str, Any]) -> None:
         self.scope = scope
         self.made: dict[str, Any] = dict(known)
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
-from flashcrowd.scenario.described import Described, described, literal, union
-from flashcrowd.scenario.queue import DISCIPLINES, DisciplineName, Queue
+from flashcrowd.scenario.described import Described, kinds, literal, union
+from flashcrowd.scenario.queue import DISCIPLINES, Queue
 
-TABLES: dict[str, Any] = {
-    kind: described(kind, globals(), Described, kind=(literal([kind]), kind))
-    for kind in DISCIPLINES
-}
+_KINDS = kinds("queue", globals())
+TABLES: dict[str, Any] = {kind: _KINDS[kind] for kind in DISCIPLINES}
 """The table of each discipline, by its kind."""
 
 
@@ -39,6 +37,6 @@ else:
     AnyQueue = Annotated[
         union(Annotated[it, Tag(kind)] for kind, it in {"drop-tail": Queue, **TABLES}.items()),
         Discriminator(_kind),
-        BeforeValidator(_by_name, json_schema_input_type=DisciplineName | Queue | Discipline),
+        BeforeValidator(_by_name, json_schema_input_type=literal(DISCIPLINES) | Queue | Discipline),
     ]
     """A queue: where a drop-tail queue is full, the name of a discipline, or a table."""

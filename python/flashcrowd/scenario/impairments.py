@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from flashcrowd.base.units import Share, Span, UnitError
+from flashcrowd.base.words import JitterShape, Side
 from flashcrowd.scenario.distribution import LossDistribution
 from flashcrowd.scenario.fields import (
     LONGEST_DELAY,
@@ -21,13 +22,12 @@ from flashcrowd.scenario.fields import (
 )
 
 Spread = Annotated[PositiveSpan, within(Span("0 ms"), LONGEST_DELAY)]
-Side = Literal["sender", "receiver"]
 
 
 class Jitter(Table):
     """Random delay on top of the propagation delay, drawn for each packet."""
 
-    shape: Literal["uniform", "normal"] = "uniform"
+    shape: JitterShape = "uniform"
     """Uniform between nothing and `spread`, or normal around the propagation delay."""
     spread: Spread
     """Width of the uniform distribution, or standard deviation of the normal one."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, ValidationInfo, model_validator
 from pydantic_core import CoreSchema
 
 from flashcrowd.base.errors import Problem, did_you_mean, one_of
 from flashcrowd.base.units import Rate, Span, UnitError, text_schema
+from flashcrowd.scenario.described import literal
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, Table, Word, shorthand
 from flashcrowd.scenario.files import Files
@@ -126,11 +127,10 @@ LINES: dict[str, dict[str, str]] = {
 }  # fmt: skip
 """The access lines that have a name."""
 
-LineName = Literal[
-    "modem 56k", "ADSL 0.25/2", "ADSL 0.5/2", "ADSL 1/8", "ADSL 1/24", "VDSL 10/50", "cable 5/50",
-    "cable 50/500", "4G 10/40", "satellite 3/20", "fibre 100/100", "fibre 1000/1000", "LAN 100",
-    "LAN 1000",
-]  # fmt: skip
+if TYPE_CHECKING:
+    LineName = str
+else:
+    LineName = literal([*LINES])
 
 
 RATES = 'its rates up and down, as in "5/50 Mbit/s" or "up 5 Mbit/s, down 50 Mbit/s"'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from flashcrowd.base.units import Span
+from flashcrowd.base.words import Sampled, Windowed
 from flashcrowd.scenario.capture import Capture
 from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.fields import (
@@ -17,29 +18,6 @@ from flashcrowd.scenario.fields import (
     Table,
     Word,
 )
-
-Sampled = Literal[
-    "queue-packets",
-    "queue-delay",
-    "link-rate",
-    "goodput",
-    "window",
-    "rtt",
-    "own-delay",
-    "swarm-rate",
-    "online",
-    "completed",
-    "upload-limit",
-    "origin-rate",
-    "disk-rate",
-    "disk-queue",
-    "disk-waiting",
-    "origin-clients",
-]
-
-
-Windowed = Literal["links", "transfers", "pings", "pages", "calls", "origins"]
-"""A table that can be about a part of a run."""
 
 
 class Window(Table):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, model_validator
 
-from flashcrowd.base.units import Rate, Share, Size, Span, UnitError
+from flashcrowd.base.units import Size, Span, UnitError
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
+from flashcrowd.scenario.described import Described, kinds, literal, union
 from flashcrowd.scenario.fields import (
     Count,
     DelaySpan,
     Name,
-    PositiveRate,
     PositiveSize,
     PositiveSpan,
     Probability,
@@ -22,91 +22,15 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-
-Replacement = Literal["lru", "s3-fifo"]
-"""Which extent gives up its memory: the one that was sent from longest ago, or by S3-FIFO."""
+from flashcrowd.scenario.mirror import Mirror, Written, from_plan, plain
 
 MOST_EXTENTS = 100_000_000
 """Extents of all files of an origin, as of a plan."""
 
 
-class InOrder(Table):
-    """Sequential service: each client gets the file from its beginning to its end."""
-
-    kind: Literal["in-order"] = "in-order"
-    read_ahead: bool = True
-    """Whether the next extent is read while a client is sent the one before, if the disk has
-    nothing else to do."""
-    replacement: Replacement = "lru"
-    """What is kept."""
-
-
-class Attach(Table):
-    """Circular scan: a client begins where the disk is in its file, and goes around once."""
-
-    kind: Literal["attach"] = "attach"
-    read_ahead: bool = True
-    """Whether the next extent is read while a client is sent the one before, if the disk has
-    nothing else to do."""
-    replacement: Replacement = "lru"
-    """What is kept."""
-
-
-class Circus(Table):
-    """The active region of Circus (circus2004), which the fastest client moves."""
-
-    kind: Literal["circus"] = "circus"
-    active: PositiveSize = Size("16 MiB")
-    """The active length: the size of the region. With more files than memory has room for regions,
-    all are as much shorter."""
-    queue: Annotated[int, Field(ge=1, le=4096)] = 5
-    """Blocks that are chosen for a client before its socket has room for them."""
-    threshold: Probability = Share("75 %")
-    """The part of a file that a client must have before it may take what is outside the region."""
-    leapfront: Annotated[float, Field(ge=0, le=1000)] = 1.0
-    """How far ahead of the region's begin a block must be, in active lengths, for its client to
-    move the region."""
-    begin: Literal["region", "file"] = "region"
-    """Whether a newcomer begins with what it misses of the region, or at the beginning of the file,
-    in whose order it then goes on, without moving the region, until it comes there."""
-    follow: Literal["oldest-first", "newest-first"] = "oldest-first"
-    """Which way a client goes through the region: in the order of the file, so that it first gets
-    what leaves the region first, or against it."""
-    slide: Literal["trail", "jump"] = "trail"
-    """Whether the block of the client that moves the region is its last or its first one."""
-    independence: Literal["region-empty", "while-empty", "at-threshold"] = "region-empty"
-    """When a client that has passed the threshold takes what is outside the region: from when the
-    region has nothing for it, while it has nothing for it, or at once."""
-    lead_bound: Annotated[float, Field(ge=0, le=1e6)] = 4.0
-    """How far a client may move the region, in blocks for each block that its socket has accepted,
-    beside one active length; 0 for as far as it likes, as in the paper."""
-    read_ahead: bool = True
-    """Whether the next extent is read while the client that moves the region is sent the one
-    before, if the disk has nothing else to do."""
-    pin_region: bool = True
-    """Whether the region stays in memory whatever `replacement` says. The paper left it to the
-    operating system."""
-    replacement: Replacement = "lru"
-    """What is kept of the rest."""
-
-
-class Relevance(Table):
-    """Choice by relevance: the disk reads what most clients miss, and memory keeps it."""
-
-    kind: Literal["relevance"] = "relevance"
-    ahead: Annotated[int, Field(ge=0, le=64)] = 16
-    """The next extent for a client is read when at most this many of its blocks in memory are left,
-    if the disk is idle; 0 for never before it waits.
-    """
-
-
-PolicyTable = Annotated[InOrder | Attach | Circus | Relevance, Discriminator("kind")]
-POLICIES: tuple[type[Table], ...] = (InOrder, Attach, Circus, Relevance)
+_POLICIES = kinds("policy", globals())
+POLICIES: tuple[type[Table], ...] = tuple(_POLICIES.values())
 """All policies, in the order in which they are shown."""
-Policy = Annotated[
-    PolicyTable,
-    shorthand("kind", PolicyTable | Literal["in-order", "attach", "circus", "relevance"]),
-]
 
 
 class ConstantPositioning(Table):
@@ -133,69 +57,44 @@ class PositioningByDistance(Table):
 
 
 PositioningTable = Annotated[ConstantPositioning | PositioningByDistance, Discriminator("kind")]
+
+
+def _positioning(given: dict[str, Any]) -> Written:
+    kind = ConstantPositioning if given["kind"] == "constant" else PositioningByDistance
+    return from_plan(kind, given)
+
+
 Positioning = Annotated[
     PositioningTable,
+    Mirror(plain, _positioning),
     kind_from("distance", time="constant"),
     shorthand("time", PositioningTable | str, kind="constant"),
 ]
 
 
-class HardDisk(Table):
-    """One arm over turning platters: a positioning time, and the rate at which it reads on.
-
-    The defaults are the disk of circus2004 as far as it is known: about 10 MB/s of 64 KiB in any
-    order.
-    """
-
-    kind: Literal["hard-disk"] = "hard-disk"
-    positioning: Positioning = ConstantPositioning(time=Span("5 ms"))
-    """How long it takes to a place that is not the one behind the last read's; a plain time for the
-    same to any place. A gap that is passed sooner is read over."""
-    rate: PositiveRate = Rate("40 MB/s")
-    """The rate at which it reads on."""
-    size: PositiveSize = Size("80 GB")
-    """Its size, over which the arm's way is measured. The files lie at its beginning."""
-
-
-class Ssd(Table):
-    """Flash: reads are served side by side, each with a latency, and share the rate of the bus."""
-
-    kind: Literal["ssd"] = "ssd"
-    latency: DelaySpan = Span("100 us")
-    """From a request to its first byte."""
-    channels: Annotated[int, Field(ge=1, le=1024)] = 16
-    """Reads side by side."""
-    rate: PositiveRate = Rate("550 MB/s")
-    """The rate of all together; the default is that of a SATA drive."""
-
-
-class NetworkVolume(Table):
-    """A volume behind a network: requests and bytes a second are bought, and each request may cost.
-
-    The defaults are a small volume as clouds sell them.
-    """
-
-    kind: Literal["network-volume"] = "network-volume"
-    latency: DelaySpan = Span("2 ms")
-    """From a request to its first byte."""
-    requests_per_second: Annotated[int, Field(ge=1, le=10**9)] = 3000
-    """Requests a second that are bought."""
-    rate: PositiveRate = Rate("125 MB/s")
-    """The rate that is bought."""
-    price: Annotated[float, Field(ge=0, le=1e12)] = 0.0
-    """What a request costs, in any unit."""
-
-
-DiskTable = Annotated[HardDisk | Ssd | NetworkVolume, Discriminator("kind")]
-DISKS: tuple[type[Table], ...] = (HardDisk, Ssd, NetworkVolume)
+_DISKS = kinds("disk", globals(), {"Positioning": Positioning})
+DISKS: tuple[type[Table], ...] = tuple(_DISKS.values())
 """All kinds of disks, in the order in which they are shown."""
-Disk = Annotated[
-    DiskTable,
-    kind_from(
-        "hard-disk", channels="ssd", requests_per_second="network-volume", price="network-volume"
-    ),
-    shorthand("kind", DiskTable | Literal["hard-disk", "ssd", "network-volume"]),
-]
+HardDisk: type[Described] = _DISKS["hard-disk"]
+Ssd: type[Described] = _DISKS["ssd"]
+NetworkVolume: type[Described] = _DISKS["network-volume"]
+
+if TYPE_CHECKING:
+    Policy = Disk = Described
+else:
+    _Policy = Annotated[union(POLICIES), Discriminator("kind")]
+    Policy = Annotated[_Policy, shorthand("kind", _Policy | literal([*_POLICIES]))]
+    _Disk = Annotated[union(DISKS), Discriminator("kind")]
+    Disk = Annotated[
+        _Disk,
+        kind_from(
+            "hard-disk",
+            channels="ssd",
+            requests_per_second="network-volume",
+            price="network-volume",
+        ),
+        shorthand("kind", _Disk | literal([*_DISKS])),
+    ]
 
 
 class Files(Table):
@@ -242,7 +141,7 @@ class Origin(Table):
     """What carries the connections, by name; "inherit" for the hosts' TCP stacks."""
     files: Annotated[Files, shorthand("size", Files | PositiveSize)]
     """What it has; a plain size for one file."""
-    policy: Policy = Relevance()
+    policy: Policy = _POLICIES["relevance"]()
     """In which order blocks are sent, and what is read and kept: a name, or a table with its `kind`
     and what differs from its defaults."""
     memory: PositiveSize = Size("256 MiB")

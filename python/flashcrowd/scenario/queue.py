@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from flashcrowd.base.errors import did_you_mean
 from flashcrowd.base.units import Size, UnitError, text_schema
+from flashcrowd.scenario.described import KINDS
 
 _PACKETS = re.compile(r"\s*([+-]?[0-9]{1,18})\s*packets?\s*")
 
@@ -17,10 +18,8 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 MOST_PACKETS = 2**31
 
-DisciplineName = Literal["codel", "fq-codel", "pie", "red", "choke", "sfq", "drr", "cake"]
+DISCIPLINES = tuple(kind for kind in KINDS["queue"] if kind != "drop-tail")
 """Disciplines that may stand where a queue does; see `flashcrowd.scenario.discipline`."""
-
-DISCIPLINES: tuple[str, ...] = get_args(DisciplineName)
 
 SEPARATING = frozenset({"fq-codel", "sfq", "drr", "cake"})
 """Disciplines with a queue for each flow: a flow waits for its own packets, not for the others'."""

@@ -23,7 +23,7 @@ else:
         "stack",
         globals(),
         Variant,
-        Ledbat,
+        {"Ledbat": Ledbat},
         name="Stack",
         base=(str, Field(description=_BASE)),
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Discriminator, Field
 
 from flashcrowd.base.units import Share, Size, Span, UnitError
+from flashcrowd.base.words import Role
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.fields import (
@@ -172,7 +173,7 @@ class Storage(Table):
 class Population(Table):
     """Peers of one kind, one on each host."""
 
-    role: Literal["seed", "leecher"] = "leecher"
+    role: Role = "leecher"
     """Whether they bring the file or want it."""
     group: str | list[str]
     """The group of hosts that they run on, or several."""

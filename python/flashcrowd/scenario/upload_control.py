@@ -7,13 +7,15 @@ tables below are made from its list, so that nothing about them is written twice
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from pydantic import BeforeValidator, Discriminator, Field, create_model
 
 from flashcrowd import _core
 from flashcrowd.base.errors import did_you_mean, one_of
+from flashcrowd.base.limit_steps import LIMIT_STEPS
 from flashcrowd.base.units import Rate, Size, Span, UnitError
+from flashcrowd.scenario.described import literal, union
 from flashcrowd.scenario.fields import (
     DelaySpan,
     MaybePositiveSpan,
@@ -23,23 +25,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-
-ControllerName = Literal[
-    "unlimited",
-    "fixed",
-    "adaptive-drc-aimd",
-    "adaptive-drc-mimd",
-    "auto-speed-v1",
-    "auto-speed-v2",
-    "mainline-5-deviation",
-    "mainline-5-chebyshev",
-    "autolimit",
-    "autolimit-delay",
-    "autolimit-baseline",
-    "autolimit-gradient",
-    "autolimit-capacity",
-]
-"""The controllers' names, as the engine lists them."""
 
 
 class Parameter(TypedDict):
@@ -65,13 +50,18 @@ CONTROLLERS: dict[str, Controller] = {
 }
 """By name."""
 
+
+def _step(program: str) -> str:
+    return str(Size.of(LIMIT_STEPS[program]))
+
+
 INTERFACES: dict[str, dict[str, str]] = {
     # libtorrent in the same process: counters at any time, limits in bytes per second.
     "exact": {},
     # `transfer/info` is renewed every 1.5 s, and counts; limits are stored in whole KiB/s.
-    "qbittorrent": {"refresh": "1.5 s", "step": "1 KiB"},
+    "qbittorrent": {"refresh": "1.5 s", "step": _step("qbittorrent")},
     # `session-stats` counts at any time; limits are whole kB/s.
-    "transmission": {"step": "1 kB"},
+    "transmission": {"step": _step("transmission")},
     # `aria2.getGlobalStat` has a rate alone: a mean over 10 s.
     "aria2": {"window": "10 s"},
     # Azureus 3.0: the global upload rate is a mean over 10 s, limits are whole KiB/s.
@@ -100,9 +90,6 @@ def _by_name(given: Any) -> Any:
     return INTERFACES[given]
 
 
-InterfaceName = Literal["exact", "qbittorrent", "transmission", "aria2", "azureus"]
-
-
 class UploadControlTable(Table):
     """A controller of upload limits beside each client of a population."""
 
@@ -122,10 +109,9 @@ class UploadControlTable(Table):
     """How often it asks the client for its rates."""
     interface: Annotated[
         ClientInterface,
-        BeforeValidator(_by_name, json_schema_input_type=ClientInterface | InterfaceName),
+        BeforeValidator(_by_name, json_schema_input_type=ClientInterface | literal([*INTERFACES])),
     ] = ClientInterface()
-    """What the client says of itself: "exact", "qbittorrent", "transmission", "aria2", "azureus",
-    or a table."""
+    """What the client says of itself: as a program that is named, or as a table says."""
 
 
 _ENDINGS: dict[str, type[Span | Rate]] = {"_ns": Span, "_bps": Rate}
@@ -156,7 +142,7 @@ def _field(default: Any, described: Parameter) -> Any:
 
 def _table(name: str, controller: Controller) -> type[UploadControlTable]:
     fields: dict[str, Any] = {
-        "name": (Literal[name], Field(default=name, description="Which one."))
+        "name": (literal([name]), Field(default=name, description="Which one."))
     }
     fields |= dict(_parameter(it) for it in controller["parameters"])
     title = "".join(part.capitalize() for part in name.split("-"))
@@ -177,16 +163,9 @@ TABLES: dict[str, type[UploadControlTable]] = {
 globals().update({table.__name__: table for table in TABLES.values()})
 
 
-def _union(tables: list[Any]) -> Any:
-    joined = tables[0]
-    for table in tables[1:]:
-        joined |= table
-    return joined
-
-
 if TYPE_CHECKING:
     UploadControl = UploadControlTable
 else:
-    _AnyTable = Annotated[_union([*TABLES.values()]), Discriminator("name")]
-    UploadControl = Annotated[_AnyTable, shorthand("name", _AnyTable | ControllerName)]
+    _AnyTable = Annotated[union(TABLES.values()), Discriminator("name")]
+    UploadControl = Annotated[_AnyTable, shorthand("name", _AnyTable | literal([*TABLES]))]
 """A controller: its name, or a table with its name and what differs from its defaults."""

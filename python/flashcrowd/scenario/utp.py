@@ -23,7 +23,7 @@ else:
         "utp",
         globals(),
         Variant,
-        Ledbat,
+        {"Ledbat": Ledbat},
         name="Utp",
         base=(str, Field(description=_BASE)),
     )

@@ -8,6 +8,7 @@ flashcrowd_base::settings! {
     /// CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows (Pan, Prabhakar, Psounis 2000).
     ///
     /// RED that first compares a new packet with one drawn from the queue. If both are of one flow, both are dropped.
+    #[serde(default)]
     pub struct Choke {
         /// As for `red`.
         #[min(1)]

@@ -8,6 +8,7 @@ flashcrowd_base::settings! {
     ///
     /// Packets that waited for more than `target` are let through for one `interval`. Then one is dropped, or marked,
     /// and more and more often until the wait is shorter.
+    #[serde(default)]
     pub struct CoDel {
         /// The most packets, without the one in transmission.
         #[min(1)]

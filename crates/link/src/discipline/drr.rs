@@ -8,6 +8,7 @@ flashcrowd_base::settings! {
     ///
     /// Flows wait in queues of their own, chosen by a hash. A queue sends up to its quantum in its turn, and keeps for the
     /// next what its first packet was too long for.
+    #[serde(default)]
     pub struct Drr {
         /// The most packets in all queues, without the one in transmission. When there is no room, the queue with the most
         /// bytes loses its newest.

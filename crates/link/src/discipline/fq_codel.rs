@@ -10,6 +10,7 @@ flashcrowd_base::settings! {
     ///
     /// Flows wait in queues of their own, chosen by a hash, each under CoDel. Queues take turns (deficit round robin),
     /// and those that have just become busy come first.
+    #[serde(default)]
     pub struct FqCoDel {
         /// The most packets in all queues, without the one in transmission.
         #[min(1)]

@@ -8,6 +8,7 @@ flashcrowd_base::settings! {
     ///
     /// New packets are dropped, or marked, with a probability that rises while the queue's delay is above the target or
     /// rising.
+    #[serde(default)]
     pub struct Pie {
         /// The most packets, without the one in transmission.
         #[min(1)]

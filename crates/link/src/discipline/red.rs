@@ -7,6 +7,7 @@ flashcrowd_base::settings! {
     /// Random early detection (Floyd and Jacobson 1993), gentle by default.
     ///
     /// New packets are dropped, or marked, with a probability that rises with the average length of the queue.
+    #[serde(default)]
     pub struct Red {
         /// The most packets, without the one in transmission.
         #[min(1)]

@@ -9,6 +9,7 @@ flashcrowd_base::settings! {
     ///
     /// Flows wait in queues of their own, chosen by a hash. Queues take turns; the longest loses a packet when there is
     /// no room.
+    #[serde(default)]
     pub struct Sfq {
         /// The most packets in all queues, without the one in transmission.
         ///

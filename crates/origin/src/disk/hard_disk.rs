@@ -1,19 +1,22 @@
 use super::{Service, begin};
-use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A hard disk: positioning time and transfer rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct HardDisk {
-    /// How long it takes to a place that is not the one behind the last request's.
-    pub positioning: Positioning,
-    /// The rate at which it reads on.
-    pub rate_bps: Rate,
-    /// Its size, over which the arm's way is measured.
-    pub size_bytes: u64,
+flashcrowd_base::settings! {
+    /// One arm over turning platters: a positioning time, and the rate at which it reads on.
+    ///
+    /// The defaults are the disk of circus2004 as far as it is known: about 10 MB/s of 64 KiB in any order.
+    #[serde(default)]
+    pub struct HardDisk {
+        /// How long it takes to a place that is not the one behind the last read's; a plain time for the same to any place.
+        /// A gap that is passed sooner is read over.
+        pub positioning: Positioning,
+        /// The rate at which it reads on.
+        pub rate_bps: Rate,
+        /// Its size, over which the arm's way is measured. The files lie at its beginning.
+        #[min(1)]
+        pub size_bytes: u64,
+    }
 }
 
 /// How long a hard disk takes to a place.
@@ -39,7 +42,6 @@ pub enum Positioning {
 }
 
 impl Default for HardDisk {
-    /// The disk of the circus2004 paper, as far as it is known: about 10 MB/s of 64 KiB in any order.
     fn default() -> HardDisk {
         HardDisk {
             positioning: Positioning::Constant { time_ns: Span::from_millis(5) },
@@ -50,13 +52,6 @@ impl Default for HardDisk {
 }
 
 impl HardDisk {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        if self.size_bytes == 0 {
-            return Err(Refusal::new("size_bytes", 0, "more than 0"));
-        }
-        Ok(())
-    }
-
     fn positioning(&self, distance: u64) -> Span {
         match self.positioning {
             Positioning::Constant { time_ns } => time_ns,

@@ -9,8 +9,7 @@ pub use hard_disk::{HardDisk, Positioning};
 pub use network_volume::NetworkVolume;
 pub use ssd::Ssd;
 
-use crate::Refusal;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Refusal, Settings, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
@@ -18,12 +17,10 @@ use std::fmt::Debug;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each kind says what it is, and the schema takes it from there")]
 pub enum Medium {
-    /// One arm over turning platters.
     HardDisk(HardDisk),
-    /// Flash: channels side by side, and no arm.
     Ssd(Ssd),
-    /// A volume behind a network: requests and bytes a second are bought, and each request may have a price.
     NetworkVolume(NetworkVolume),
 }
 
@@ -68,9 +65,9 @@ impl Medium {
     /// Whether the numbers can be.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Medium::HardDisk(disk) => disk.check(),
-            Medium::Ssd(ssd) => ssd.check(),
-            Medium::NetworkVolume(volume) => volume.check(),
+            Medium::HardDisk(it) => it.check_bounds(),
+            Medium::Ssd(it) => it.check_bounds(),
+            Medium::NetworkVolume(it) => it.check_bounds(),
         }
     }
 

@@ -1,25 +1,29 @@
 use super::{Service, begin};
-use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
-use serde::{Deserialize, Serialize};
 
-/// A volume behind a network: a latency, and two buckets, of requests and of bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct NetworkVolume {
-    /// From a request to its first byte.
-    pub latency_ns: Span,
-    /// Requests a second that are bought.
-    pub requests_per_second: u32,
-    /// The rate that is bought.
-    pub rate_bps: Rate,
-    /// The price of a request, in any unit.
-    pub price: f64,
+flashcrowd_base::settings! {
+    /// A volume behind a network: requests and bytes a second are bought, and each request may cost.
+    ///
+    /// The defaults are a small volume as clouds sell them.
+    #[serde(default)]
+    pub struct NetworkVolume {
+        /// From a request to its first byte.
+        #[max(Span::from_secs(600))]
+        pub latency_ns: Span,
+        /// Requests a second that are bought.
+        #[min(1)]
+        #[max(1_000_000_000)]
+        pub requests_per_second: u32,
+        /// The rate that is bought.
+        pub rate_bps: Rate,
+        /// What a request costs, in any unit.
+        #[min(0.0)]
+        #[max(1e12)]
+        pub price: f64,
+    }
 }
 
 impl Default for NetworkVolume {
-    /// A small volume as clouds sell them: 3,000 requests and 125 MB a second.
     fn default() -> NetworkVolume {
         NetworkVolume {
             latency_ns: Span::from_millis(2),
@@ -27,18 +31,6 @@ impl Default for NetworkVolume {
             rate_bps: Rate::at_least_one(1_000_000_000),
             price: 0.0,
         }
-    }
-}
-
-impl NetworkVolume {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        if self.requests_per_second == 0 {
-            return Err(Refusal::new("requests_per_second", 0, "more than 0"));
-        }
-        if !(0.0..=1e12).contains(&self.price) {
-            return Err(Refusal::new("price", self.price, "from 0 to 1000000000000"));
-        }
-        Ok(())
     }
 }
 

@@ -1,38 +1,29 @@
 use super::{Service, begin};
-use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
-use serde::{Deserialize, Serialize};
 
-/// Flash: requests are served side by side, each with a latency, and share the rate of the bus.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Ssd {
-    /// From a request to its first byte.
-    pub latency_ns: Span,
-    /// Requests side by side.
-    pub channels: u32,
-    /// The rate of all together.
-    pub rate_bps: Rate,
+flashcrowd_base::settings! {
+    /// Flash: reads are served side by side, each with a latency, and share the rate of the bus.
+    #[serde(default)]
+    pub struct Ssd {
+        /// From a request to its first byte.
+        #[max(Span::from_secs(600))]
+        pub latency_ns: Span,
+        /// Reads side by side.
+        #[min(1)]
+        #[max(1024)]
+        pub channels: u32,
+        /// The rate of all together; the default is that of a SATA drive.
+        pub rate_bps: Rate,
+    }
 }
 
 impl Default for Ssd {
-    /// A SATA drive.
     fn default() -> Ssd {
         Ssd {
             latency_ns: Span::from_micros(100),
             channels: 16,
             rate_bps: Rate::at_least_one(4_400_000_000),
         }
-    }
-}
-
-impl Ssd {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        if !(1..=1024).contains(&self.channels) {
-            return Err(Refusal::new("channels", self.channels, "from 1 to 1024"));
-        }
-        Ok(())
     }
 }
 

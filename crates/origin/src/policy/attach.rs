@@ -2,18 +2,19 @@ use super::Policy;
 use super::in_order::after_next;
 use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
-use serde::{Deserialize, Serialize};
 
-/// Circular scan: a client begins where the disk is in its file and goes around once, in order. Databases call it a
-/// synchronized scan (PostgreSQL's `synchronize_seqscans`) or *attach* (Zukowski et al. 2007).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Attach {
-    /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
-    pub read_ahead: bool,
-    /// The choice of extents that are kept.
-    pub replacement: Replacement,
+flashcrowd_base::settings! {
+    /// Circular scan: a client begins where the disk is in its file, and goes around once.
+    ///
+    /// In order. Databases call it a synchronized scan (PostgreSQL's `synchronize_seqscans`) or *attach* (Zukowski et al.
+    /// 2007).
+    #[serde(default)]
+    pub struct Attach {
+        /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
+        pub read_ahead: bool,
+        /// Which extent gives up its memory: the one that was sent from longest ago, or by S3-FIFO.
+        pub replacement: Replacement,
+    }
 }
 
 impl Default for Attach {

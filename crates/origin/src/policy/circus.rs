@@ -1,53 +1,76 @@
 use super::Policy;
 use super::in_order::after_next;
 use super::region::Region;
+use crate::State;
 use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
-use crate::{Refusal, State};
 use flashcrowd_base::prefetch;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*,
-/// which trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. A client that has
-/// most of the file and finds nothing more in the region becomes *independent*, and gets the rest wherever it is.
-///
-/// The pseudocode of the paper (its figure 5) could not be read. Each reading of it that could be another one is a field
-/// here; the defaults reproduce the published figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Circus {
-    /// The active length: the size of the region. The paper's is 16 MB. With more files than memory has room for
-    /// regions, all are as much shorter.
-    pub active_bytes: u64,
-    /// Blocks that are chosen for a client before its socket has room for them. The paper's is 5.
-    pub queue: u32,
-    /// The client threshold: the part of a file that a client must have before it may become independent. The paper's
-    /// is 0.75.
-    pub threshold: f64,
-    /// The leapfront factor: how far ahead of the file cursor a block must be, in active lengths, for its client to lead.
-    /// The paper's is 1.
-    pub leapfront: f64,
-    /// Where a newcomer begins.
-    pub begin: Begin,
-    /// Which way a follower goes through the region.
-    pub follow: Follow,
-    /// Where the region goes when a client leads.
-    pub slide: Slide,
-    /// When a client that has passed the threshold becomes independent.
-    pub independence: Independence,
-    /// How far a client may move the region, in blocks for each block that its socket has accepted, beside one active
-    /// length; 0: as far as it likes, as in the paper. A client that asks for few blocks far from each other would
-    /// otherwise drag the region from all others.
-    pub lead_bound: f64,
-    /// Whether the next extent is read while the frontrunner is sent the one before, if the disk has nothing else to do.
-    pub read_ahead: bool,
-    /// Whether the region stays in memory whatever the rule for the rest says. The paper left it to the operating system.
-    pub pin_region: bool,
-    /// The choice of extents that are kept of the rest.
-    pub replacement: Replacement,
+flashcrowd_base::settings! {
+    /// The active region of Circus (circus2004), which the fastest client moves.
+    ///
+    /// Anastasiadis, Wickremesinghe and Chase, FAST 2004: what is in memory of a file is its *active region*, which trails
+    /// the fastest client, the *frontrunner*. *Followers* get what they miss of the region. A client that has most of the
+    /// file and finds nothing more in the region becomes *independent*, and gets the rest wherever it is.
+    ///
+    /// The pseudocode of the paper (its figure 5) could not be read. Each reading of it that could be another one is a
+    /// field here; the defaults reproduce the published figures.
+    #[serde(default)]
+    pub struct Circus {
+        /// The active length: the size of the region. With more files than memory has room for regions, all are as much
+        /// shorter.
+        ///
+        /// The paper's is 16 MB.
+        #[min(1)]
+        pub active_bytes: u64,
+        /// Blocks that are chosen for a client before its socket has room for them.
+        ///
+        /// The paper's is 5.
+        #[min(1)]
+        #[max(4096)]
+        pub queue: u32,
+        /// The part of a file that a client must have before it may take what is outside the region.
+        ///
+        /// The client threshold; the paper's is 0.75.
+        #[min(0.0)]
+        #[max(1.0)]
+        #[file("unit" = "share")]
+        pub threshold: f64,
+        /// How far ahead of the region's begin a block must be, in active lengths, for its client to move the region.
+        ///
+        /// The leapfront factor; the paper's is 1.
+        #[min(0.0)]
+        #[max(1000.0)]
+        pub leapfront: f64,
+        /// Whether a newcomer begins with what it misses of the region, or at the beginning of the file, in whose order it
+        /// then goes on, without moving the region, until it comes there.
+        pub begin: Begin,
+        /// Which way a client goes through the region: in the order of the file, so that it first gets what leaves the
+        /// region first, or against it.
+        pub follow: Follow,
+        /// Whether the block of the client that moves the region is its last or its first one.
+        pub slide: Slide,
+        /// When a client that has passed the threshold takes what is outside the region: from when the region has nothing
+        /// for it, while it has nothing for it, or at once.
+        pub independence: Independence,
+        /// How far a client may move the region, in blocks for each block that its socket has accepted, beside one active
+        /// length; 0 for as far as it likes, as in the paper.
+        ///
+        /// A client that asks for few blocks far from each other would otherwise drag the region from all others.
+        #[min(0.0)]
+        #[max(1e6)]
+        pub lead_bound: f64,
+        /// Whether the next extent is read while the client that moves the region is sent the one before, if the disk has
+        /// nothing else to do.
+        pub read_ahead: bool,
+        /// Whether the region stays in memory whatever `replacement` says. The paper left it to the operating system.
+        pub pin_region: bool,
+        /// What is kept of the rest.
+        pub replacement: Replacement,
+    }
 }
 
 /// Where a newcomer begins.
@@ -117,28 +140,6 @@ impl Default for Circus {
             pin_region: true,
             replacement: Replacement::default(),
         }
-    }
-}
-
-impl Circus {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        let refuse = |setting, value: f64, allowed| Err(Refusal::new(setting, value, allowed));
-        if self.active_bytes == 0 {
-            return refuse("active_bytes", 0.0, "more than 0");
-        }
-        if !(1..=4096).contains(&self.queue) {
-            return refuse("queue", f64::from(self.queue), "from 1 to 4096");
-        }
-        if !(0.0..=1.0).contains(&self.threshold) {
-            return refuse("threshold", self.threshold, "from 0 to 1");
-        }
-        if !(0.0..=1000.0).contains(&self.leapfront) {
-            return refuse("leapfront", self.leapfront, "from 0 to 1000");
-        }
-        if !(0.0..=1e6).contains(&self.lead_bound) {
-            return refuse("lead_bound", self.lead_bound, "from 0 to 1000000");
-        }
-        Ok(())
     }
 }
 

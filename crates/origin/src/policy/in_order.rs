@@ -1,19 +1,18 @@
 use super::Policy;
 use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
-use serde::{Deserialize, Serialize};
 
-/// Sequential service: each client gets the file from its beginning to its end.
-///
-/// Without read-ahead make extents as short as blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct InOrder {
-    /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
-    pub read_ahead: bool,
-    /// The choice of extents that are kept.
-    pub replacement: Replacement,
+flashcrowd_base::settings! {
+    /// Sequential service: each client gets the file from its beginning to its end.
+    ///
+    /// Without read-ahead make extents as short as blocks.
+    #[serde(default)]
+    pub struct InOrder {
+        /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
+        pub read_ahead: bool,
+        /// Which extent gives up its memory: the one that was sent from longest ago, or by S3-FIFO.
+        pub replacement: Replacement,
+    }
 }
 
 impl Default for InOrder {

@@ -2,38 +2,31 @@ use super::Policy;
 use super::in_order::after_next;
 use super::ranking::{Ranking, Worth};
 use super::wanted::Wanted;
+use crate::State;
 use crate::world::{Choice, World};
-use crate::{Refusal, State};
 use flashcrowd_base::prefetch;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Choice by relevance: the disk reads what most clients miss, and memory keeps it. A client takes what it misses of what
-/// is in memory; else it waits for something that is asked of the disk already; only else is something read for it. So a
-/// saturated disk has about one stream a file, not one a client, and a fast client that reads fills the holes of slow
-/// ones that are nearly done. It needs no region, no frontrunner and no independent clients; the name and the idea of a
-/// relevance function are those of Cooperative Scans (Zukowski et al., VLDB 2007).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Relevance {
-    /// The next extent for a client is read when at most this many of its blocks in memory are left, if the disk is
-    /// idle; 0: never before it waits.
-    pub ahead: u32,
+flashcrowd_base::settings! {
+    /// Choice by relevance: the disk reads what most clients miss, and memory keeps it.
+    ///
+    /// A client takes what it misses of what is in memory; else it waits for something that is asked of the disk already;
+    /// only else is something read for it. So a saturated disk has about one stream a file, not one a client, and a fast
+    /// client that reads fills the holes of slow ones that are nearly done. It needs no region, no frontrunner and no
+    /// independent clients; the name and the idea of a relevance function are those of Cooperative Scans (Zukowski et
+    /// al., VLDB 2007).
+    #[serde(default)]
+    pub struct Relevance {
+        /// The next extent for a client is read when at most this many of its blocks in memory are left, if the disk is
+        /// idle; 0 for never before it waits.
+        #[max(64)]
+        pub ahead: u32,
+    }
 }
 
 impl Default for Relevance {
     fn default() -> Relevance {
         Relevance { ahead: 16 }
-    }
-}
-
-impl Relevance {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        if self.ahead > 64 {
-            return Err(Refusal::new("ahead", self.ahead, "from 0 to 64"));
-        }
-        Ok(())
     }
 }
 

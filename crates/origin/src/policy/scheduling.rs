@@ -1,19 +1,16 @@
 use super::{Attach, Circus, InOrder, Policy, Relevance, attach, circus, in_order, relevance};
-use crate::Refusal;
+use flashcrowd_base::{Refusal, Settings};
 use serde::{Deserialize, Serialize};
 
 /// Which policy an origin has, with what can be set of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each policy says what it is, and the schema takes it from there")]
 pub enum Scheduling {
-    /// Sequential service.
     InOrder(InOrder),
-    /// Circular scan.
     Attach(Attach),
-    /// The active region of Circus.
     Circus(Circus),
-    /// Choice by relevance: what most clients miss, around what is in memory.
     Relevance(Relevance),
 }
 
@@ -51,9 +48,10 @@ impl Scheduling {
     /// Whether everything set is within its bounds.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Scheduling::InOrder(_) | Scheduling::Attach(_) => Ok(()),
-            Scheduling::Circus(circus) => circus.check(),
-            Scheduling::Relevance(relevance) => relevance.check(),
+            Scheduling::InOrder(it) => it.check_bounds(),
+            Scheduling::Attach(it) => it.check_bounds(),
+            Scheduling::Circus(it) => it.check_bounds(),
+            Scheduling::Relevance(it) => it.check_bounds(),
         }
     }
 
@@ -92,6 +90,6 @@ mod tests {
     fn what_is_out_of_bounds_is_named() {
         let circus = Circus { threshold: f64::NAN, ..Circus::default() };
         let refusal = Scheduling::Circus(circus).check().unwrap_err();
-        assert_eq!(refusal.to_string(), "threshold is NaN; it may be from 0 to 1");
+        assert_eq!(refusal.to_string(), "threshold: NaN is not allowed, at least 0");
     }
 }

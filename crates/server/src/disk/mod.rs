@@ -27,7 +27,7 @@ use crate::buffer::Scratch;
 use crate::open_file::ALIGNMENT;
 use crate::pace::PaceReport;
 use crate::settings::Reader;
-use flashcrowd_origin::Refusal;
+use flashcrowd_base::Refusal;
 use flashcrowd_origin::disk::Medium;
 use queue::Queue;
 use ring::Ring;
@@ -82,10 +82,9 @@ impl Disk {
     ) -> Result<Disk, Refusal> {
         // Of an extent that is cut by the end of the file the whole unit of the disk is read, which is longer.
         let memory = || (0..reads).map(|_| Scratch::new(extent as usize + ALIGNMENT)).collect();
-        let no_threads = |error| Refusal {
-            setting: "reads",
-            value: reads.to_string(),
-            allowed: format!("as many as the system has threads ({error})"),
+        let no_threads = |error| {
+            let allowed = format!("as many as the system has threads ({error})");
+            Refusal::new("reads", reads, allowed)
         };
         let (ring, read_by) = choose(reader, || ring(reads))?;
         let way = match ring {
@@ -136,11 +135,10 @@ fn choose<T>(
     match ring() {
         Ok(ring) => Ok((Some(ring), ReadBy::IoUring)),
         Err(error) if reader == Reader::Auto => Ok((None, ReadBy::Threads(Some(why(&error))))),
-        Err(error) => Err(Refusal {
-            setting: "reader",
-            value: "io_uring".into(),
-            allowed: format!("auto or threads: there is no io_uring here ({})", why(&error)),
-        }),
+        Err(error) => {
+            let allowed = format!("auto or threads: there is no io_uring here ({})", why(&error));
+            Err(Refusal::new("reader", "io_uring", allowed))
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub use ack_filter::AckFilter;
 
 flashcrowd_base::settings! {
     /// CAKE in its best-effort mode; the defaults are those of tc-cake(8).
+    #[serde(default)]
     pub struct Cake {
         /// Rate of its shaper; "unlimited" for that of the link.
         #[file("none" = "unlimited")]

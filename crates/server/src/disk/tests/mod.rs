@@ -144,7 +144,7 @@ fn what_is_chosen_is_said() {
         let said = format!("by threads with pread (no io_uring: {why}");
         assert!(ring.is_none() && by.starts_with(&said), "{by}");
         let refusal = choose(Reader::IoUring, refused(errno.into())).unwrap_err().to_string();
-        let said = "reader is io_uring; it may be auto or threads: there is no io_uring here (";
+        let said = "reader: io_uring is not allowed, auto or threads: there is no io_uring here (";
         assert!(refusal.starts_with(&format!("{said}{why}")), "{refusal}");
         let threads = choose(Reader::Threads, refused(errno.into())).unwrap();
         assert_eq!(threads.1.to_string(), "by threads with pread");
