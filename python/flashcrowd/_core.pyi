@@ -644,12 +644,12 @@ class TransferRules:
         """The state of a flow's sending end; None for values that its transport does not report."""
     def end(self, at_s: float, flow: int, stopped: bool) -> None:
         """A flow is over: stopped, or all is there, or its connection has ended it."""
-    def mark(self, begins: bool) -> None:
-        """The window of the table begins, or ends."""
-    def sample(self, now_s: float, series: int) -> None:
-        """Records the values of a series, by its number in the plan."""
-    def is_sampled(self, series: int) -> bool:
-        """Whether a series, by its number in the plan, is about flows."""
+    def due_s(self) -> float:
+        """When the table's window begins or ends, or a series is sampled; infinite if never."""
+    def counts_due(self, now_s: float) -> bool:
+        """Whether what is due by then needs the bytes of flows as they are at present."""
+    def look(self, now_s: float) -> None:
+        """Takes down what was due by then."""
     def counts(self) -> tuple[int, int]:
         """Flows that can end, and how many of them have."""
     def unfinished(self) -> list[str]:
@@ -777,6 +777,9 @@ class OriginRules:
     Instants are seconds of the run.
     """
 
+    SERIES: list[str]
+    """The time series of a content server."""
+
     def __new__(cls, plan: Plan, seed: int) -> OriginRules:
         """Those of a plan, in a run with a seed."""
     def place(self, workload: int) -> int:
@@ -872,6 +875,9 @@ class SwarmRules:
     Arrivals and departures, how far each swarm is, when it is over, and the rows of its tables.
     """
 
+    SERIES: list[str]
+    """The time series of a whole swarm, of which each node that plays it knows a part."""
+
     def __new__(cls, plan: Plan, seed: int, own: Collection[int] | None = None) -> SwarmRules:
         """Of a plan and a seed; of `own` hosts alone, if given."""
     def peers(self, workload: int) -> list[SwarmPeer]:
@@ -942,10 +948,10 @@ class SwarmRules:
         """A line for each swarm of which no block reached any leecher, though it should have."""
     def progress(self, workload: int) -> float:
         """Share of what leechers of a swarm want that has arrived."""
-    def sample(self, now_s: float, series: int) -> None:
-        """Records the values of a series, by its number in the plan, in all swarms."""
-    def is_sampled(self, series: int) -> bool:
-        """Whether a series, by its number in the plan, is about swarms."""
+    def samples_due_s(self) -> float:
+        """When a series is sampled next; infinite if none is."""
+    def sample(self, now_s: float) -> None:
+        """Records the values of the series that are due by then, in all swarms."""
     def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[_Columns]:
         """The tables `downloads`, `populations`, `pieces`, `have` and `series`, as columns.
 

@@ -1,6 +1,6 @@
 use crate::load::{Load, ROW_BYTES};
 use flashcrowd_base::Span;
-use flashcrowd_plan::{Measures, Plan, Sampled, Workload};
+use flashcrowd_plan::{Measures, Plan, Source, Workload};
 
 /// An event for each instant at which something is sampled, and a row for each value.
 pub(crate) fn load(measures: &Measures, plan: &Plan, end_s: f64) -> Load {
@@ -26,20 +26,14 @@ pub(crate) fn load(measures: &Measures, plan: &Plan, end_s: f64) -> Load {
         load.add(Load { events: times, bytes: times * rows * ROW_BYTES, ..Load::default() });
     };
     for series in &measures.series {
-        add(
-            Some(series.every_ns),
-            match series.what {
-                Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links,
-                Sampled::Goodput | Sampled::Window | Sampled::Rtt | Sampled::OwnDelay => flows,
-                Sampled::SwarmRate | Sampled::Online | Sampled::Completed => swarms,
-                Sampled::UploadLimit => peers,
-                Sampled::OriginRate
-                | Sampled::DiskRate
-                | Sampled::DiskQueue
-                | Sampled::DiskWaiting
-                | Sampled::OriginClients => origins,
-            },
-        );
+        let rows = match series.what.source() {
+            Source::Links => links,
+            Source::Flows => flows,
+            Source::Swarms => swarms,
+            Source::Clients => peers,
+            Source::Origins => origins,
+        };
+        add(Some(series.every_ns), rows);
     }
     add(measures.pieces_ns, populations);
     add(measures.queues_ns, 0.0);

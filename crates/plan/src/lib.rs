@@ -33,7 +33,7 @@ use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
 pub use logged_connections::LoggedConnections;
-pub use measures::{Measures, Sampled, Series, Window, Windowed};
+pub use measures::{Measures, Sampled, Series, Source, Window, Windowed};
 pub use network::{CorePath, Draw, DrawnDelay, Host, Link, Network};
 pub use origin::{Clients, Files, Origin, Visit};
 pub use ping::Ping;

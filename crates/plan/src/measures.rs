@@ -96,51 +96,86 @@ pub struct Series {
     pub every_ns: Span,
 }
 
-/// Quantities that can be sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Sampled {
-    /// Packets waiting at each link with a rate, the one in transmission included.
-    QueuePackets,
-    /// How long the newest packet at each link with a rate still has to wait, in seconds.
-    QueueDelay,
-    /// Bits per second that each link with a rate carried since the last sample, framing included.
-    LinkRate,
-    /// Payload bits per second delivered by each flow of each transfer since the last sample.
-    Goodput,
-    /// Congestion window of each flow of each transfer, in bytes.
-    Window,
-    /// Smoothed round-trip time of each flow of each transfer, in seconds.
-    Rtt,
-    /// The latest one-way delay above the least that each flow of each transfer has measured, in seconds.
-    OwnDelay,
-    /// Payload bits per second downloaded by all peers of each swarm since the last sample.
-    SwarmRate,
-    /// Peers of each swarm that are online.
-    Online,
-    /// Leechers of each swarm that have completed.
-    Completed,
-    /// Upload limit of the client on each host that has one, in bits per second.
-    UploadLimit,
-    /// Bits of blocks per second that each origin handed to sockets since the last sample.
-    OriginRate,
-    /// Bits per second that the disk of each origin was asked for since the last sample.
-    DiskRate,
-    /// Reads of each origin that wait for the disk or are under way.
-    DiskQueue,
-    /// Clients of each origin that wait for the disk.
-    DiskWaiting,
-    /// Clients of each origin that are being served.
-    OriginClients,
+/// The things that have a series: one of a kind each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Links with a rate.
+    Links,
+    /// Flows of transfers.
+    Flows,
+    /// Swarms.
+    Swarms,
+    /// Hosts with clients that have an upload limit.
+    Clients,
+    /// Content servers.
+    Origins,
 }
 
-impl Sampled {
-    /// Whether each origin has it.
-    pub fn is_of_origins(self) -> bool {
-        use Sampled::{DiskQueue, DiskRate, DiskWaiting, OriginClients, OriginRate};
-        matches!(self, OriginRate | DiskRate | DiskQueue | DiskWaiting | OriginClients)
-    }
+macro_rules! sampled {
+    ($($(#[doc = $about:literal])* $What:ident, $name:literal, $Source:ident;)+) => {
+        /// Quantities that can be sampled.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Sampled {$(
+            $(#[doc = $about])*
+            #[serde(rename = $name)]
+            $What,
+        )+}
+
+        impl Sampled {
+            /// All of them.
+            pub const ALL: &[Sampled] = &[$(Sampled::$What),+];
+
+            /// Its name in plans and tables.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Sampled::$What => $name,)+
+                }
+            }
+
+            /// What has it.
+            pub fn source(self) -> Source {
+                match self {
+                    $(Sampled::$What => Source::$Source,)+
+                }
+            }
+        }
+    };
+}
+
+sampled! {
+    /// Packets waiting at each link with a rate, the one in transmission included.
+    QueuePackets, "queue-packets", Links;
+    /// How long the newest packet at each link with a rate still has to wait, in seconds.
+    QueueDelay, "queue-delay", Links;
+    /// Bits per second that each link with a rate carried since the last sample, framing included.
+    LinkRate, "link-rate", Links;
+    /// Payload bits per second delivered by each flow of each transfer since the last sample.
+    Goodput, "goodput", Flows;
+    /// Congestion window of each flow of each transfer, in bytes.
+    Window, "window", Flows;
+    /// Smoothed round-trip time of each flow of each transfer, in seconds.
+    Rtt, "rtt", Flows;
+    /// The latest one-way delay above the least that each flow of each transfer has measured, in seconds.
+    OwnDelay, "own-delay", Flows;
+    /// Payload bits per second downloaded by all peers of each swarm since the last sample.
+    SwarmRate, "swarm-rate", Swarms;
+    /// Peers of each swarm that are online.
+    Online, "online", Swarms;
+    /// Leechers of each swarm that have completed.
+    Completed, "completed", Swarms;
+    /// Upload limit of the client on each host that has one, in bits per second.
+    UploadLimit, "upload-limit", Clients;
+    /// Bits of blocks per second that each origin handed to sockets since the last sample.
+    OriginRate, "origin-rate", Origins;
+    /// Bits per second that the disk of each origin was asked for since the last sample.
+    DiskRate, "disk-rate", Origins;
+    /// Reads of each origin that wait for the disk or are under way.
+    DiskQueue, "disk-queue", Origins;
+    /// Clients of each origin that wait for the disk.
+    DiskWaiting, "disk-waiting", Origins;
+    /// Clients of each origin that are being served.
+    OriginClients, "origin-clients", Origins;
 }
 
 impl Measures {

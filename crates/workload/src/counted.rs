@@ -17,6 +17,11 @@ impl<T: Clone> Counted<T> {
         Counted { window: window.cloned(), begin: None, end: None }
     }
 
+    /// The window.
+    pub fn window(&self) -> Option<&Window> {
+        self.window.as_ref()
+    }
+
     /// When the window begins, or ends if it has begun; never if neither is to come.
     pub fn due(&self) -> Time {
         match (&self.window, &self.begin, &self.end) {

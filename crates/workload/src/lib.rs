@@ -26,12 +26,12 @@ pub use ending::Ending;
 pub use origin::Origins;
 pub use outcome::Outcome;
 pub use ping::{Ping, Pings};
-pub use series::{Sample, Sampler};
+pub use series::{Sample, Sampler, Samples};
 pub use swarm::{
     Due, Held, Peer, Progress, Standing, Swarm, Swarms, Uplink, View, Watch, at_first,
 };
 pub use table::{Column, Names, Table, maybe_names, names, seconds};
-pub use transfer::{End, Flow, Sender, Transfers, samples_flows};
+pub use transfer::{End, Flow, Sender, Transfers};
 pub use web::{Page, User, Webs};
 
 use outcome::{is_due, lost};

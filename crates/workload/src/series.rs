@@ -2,7 +2,7 @@
 
 use crate::{Column, Table, names};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{Sampled, Series};
+use flashcrowd_plan::{Sampled, Series, Source};
 use std::collections::BTreeMap;
 
 /// The value of one source of a series.
@@ -86,14 +86,14 @@ impl Sampler {
         let mut known: BTreeMap<(&str, u32), String> = BTreeMap::new();
         for row in &self.rows {
             known
-                .entry((name(row.what), row.source))
+                .entry((row.what.name(), row.source))
                 .or_insert_with(|| name_of(row.what, row.source));
         }
-        let source = |row: &Row| known[&(name(row.what), row.source)].as_str();
+        let source = |row: &Row| known[&(row.what.name(), row.source)].as_str();
         Table {
             name: "series",
             columns: vec![
-                ("what", names(self.rows.iter().map(|row| name(row.what)))),
+                ("what", names(self.rows.iter().map(|row| row.what.name()))),
                 ("source", names(self.rows.iter().map(source))),
                 ("t_s", Column::F64(self.rows.iter().map(|row| row.at.seconds()).collect())),
                 ("value", Column::F64(self.rows.iter().map(|row| row.value).collect())),
@@ -102,24 +102,49 @@ impl Sampler {
     }
 }
 
-/// What a kind of series is called in tables and plans.
-fn name(what: Sampled) -> &'static str {
-    match what {
-        Sampled::QueuePackets => "queue-packets",
-        Sampled::QueueDelay => "queue-delay",
-        Sampled::LinkRate => "link-rate",
-        Sampled::Goodput => "goodput",
-        Sampled::Window => "window",
-        Sampled::Rtt => "rtt",
-        Sampled::OwnDelay => "own-delay",
-        Sampled::SwarmRate => "swarm-rate",
-        Sampled::Online => "online",
-        Sampled::Completed => "completed",
-        Sampled::UploadLimit => "upload-limit",
-        Sampled::OriginRate => "origin-rate",
-        Sampled::DiskRate => "disk-rate",
-        Sampled::DiskQueue => "disk-queue",
-        Sampled::DiskWaiting => "disk-waiting",
-        Sampled::OriginClients => "origin-clients",
+/// Series that an engine in wall-clock time samples when it finds that they are due.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    sampler: Sampler,
+    /// When each is sampled next.
+    next: Vec<(Time, usize)>,
+}
+
+impl Samples {
+    /// Those about such sources, of what a plan asks for.
+    pub fn new(series: &[Series], of: &[Source]) -> Samples {
+        let sampler = Sampler::new(series);
+        let of_these = |task: &usize| of.contains(&sampler.task(*task).0.source());
+        let next = (0..sampler.tasks()).filter(of_these).map(|task| (Time::START, task)).collect();
+        Samples { sampler, next }
+    }
+
+    /// When a sample is due next; never if none is to come.
+    pub fn due(&self) -> Time {
+        self.next.iter().map(|(at, _)| *at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Whether a sample of this quantity is due.
+    pub fn is_due(&self, now: Time, what: Sampled) -> bool {
+        self.next.iter().any(|(at, task)| *at <= now && self.sampler.task(*task).0 == what)
+    }
+
+    /// Takes the samples that are due, of the present values: those that were missed, too.
+    pub fn look<V>(&mut self, now: Time, values: impl Fn(Sampled) -> V)
+    where
+        V: IntoIterator<Item = (u32, Sample)>,
+    {
+        for (at, task) in &mut self.next {
+            let (what, every) = self.sampler.task(*task);
+            while *at <= now {
+                self.sampler.record(*at, *task, values(what).into_iter());
+                *at += every;
+            }
+        }
+    }
+
+    /// The table `series`, with a name for each source.
+    pub fn table(&self, name_of: impl Fn(Sampled, u32) -> String) -> Table {
+        self.sampler.table(name_of)
     }
 }

@@ -1,10 +1,10 @@
 //! Transfers: flows of bytes from one host to another.
 
 use crate::round_trips::{RoundTrips, Summary};
-use crate::{Column, Sample, Table, is_due, lost, names, seconds};
+use crate::{Column, Counted, Sample, Table, is_due, lost, names, seconds};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{self as plan, Plan, Sampled, Window, Windowed, Workload};
-use std::ops::Range;
+use flashcrowd_plan::{self as plan, Plan, Sampled, Source, Window, Windowed, Workload};
+use std::ops::{Range, Sub};
 use std::sync::Arc;
 
 /// The flows of all transfers of a run.
@@ -14,10 +14,8 @@ use std::sync::Arc;
 pub struct Transfers {
     /// Every one, in the order of the plan.
     pub flows: Vec<Flow>,
-    /// What counts, if not all of the run, and what each flow had done at its begin and at its end.
-    window: Option<Window>,
-    begin: Vec<Counts>,
-    end: Vec<Counts>,
+    /// What each flow had done when what counts began, and when it ended.
+    counted: Counted<Vec<Counts>>,
 }
 
 /// One flow of a transfer.
@@ -74,12 +72,25 @@ pub enum End {
 }
 
 /// What a flow has done by some instant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     received: u64,
     segments: u64,
     retransmits: u64,
     timeouts: u32,
+}
+
+impl Sub for Counts {
+    type Output = Counts;
+
+    fn sub(self, before: Counts) -> Counts {
+        Counts {
+            received: self.received - before.received,
+            segments: self.segments - before.segments,
+            retransmits: self.retransmits - before.retransmits,
+            timeouts: self.timeouts - before.timeouts,
+        }
+    }
 }
 
 /// A flow's row.
@@ -118,8 +129,7 @@ impl Transfers {
                 });
             }
         }
-        let window = plan.measures.window(Windowed::Transfers).cloned();
-        Transfers { flows, window, begin: Vec::new(), end: Vec::new() }
+        Transfers { flows, counted: Counted::new(plan.measures.window(Windowed::Transfers)) }
     }
 
     /// The places of the flows of a workload in the list of all.
@@ -130,18 +140,36 @@ impl Transfers {
 
     /// The sending end of a flow knows this round-trip time now.
     pub fn see_round_trip(&mut self, now: Time, place: usize, sample: Span) {
-        let (flow, window) = (&mut self.flows[place], &self.window);
+        let (flow, window) = (&mut self.flows[place], self.counted.window());
         if flow.ended.is_none() {
-            let within = || Box::new(RoundTrips::within(extent(window.as_ref())));
+            let within = || Box::new(RoundTrips::within(extent(window)));
             flow.round_trips.get_or_insert_with(within).see(now, sample);
         }
     }
 
     /// The window of the table begins, or ends.
     pub fn mark(&mut self, begins: bool, of: impl Fn(usize) -> Sender) {
+        let counts = self.counts(of);
+        self.counted.mark(begins, counts);
+    }
+
+    /// When the window of the table begins or ends next; never if neither is to come.
+    pub fn due(&self) -> Time {
+        self.counted.due()
+    }
+
+    /// The same as [`mark`](Transfers::mark) for each end of the window that has been reached and not marked.
+    pub fn look(&mut self, now: Time, of: impl Fn(usize) -> Sender) {
+        if self.due() <= now {
+            let counts = self.counts(of);
+            self.counted.look(now, &counts);
+        }
+    }
+
+    /// What each flow has done by now.
+    fn counts(&self, of: impl Fn(usize) -> Sender) -> Vec<Counts> {
         let flows = self.flows.iter().enumerate();
-        let counts = flows.map(|(place, flow)| flow.counts(of(place))).collect();
-        *(if begins { &mut self.begin } else { &mut self.end }) = counts;
+        flows.map(|(place, flow)| flow.counts(of(place))).collect()
     }
 
     /// Whether a flow can end.
@@ -214,14 +242,16 @@ impl Transfers {
 
     /// How series call the flow of this place; none if the series is not about flows.
     pub fn source_name(&self, what: Sampled, place: u32) -> Option<String> {
-        let flow = self.flows.get(place as usize).filter(|_| samples_flows(what))?;
+        let flow = self.flows.get(place as usize).filter(|_| what.source() == Source::Flows)?;
         Some(format!("{}/{}", flow.spec.name, flow.number))
     }
 
     /// The table `transfers`.
     pub fn table(&self, plan: &Plan, now: Time, of: impl Fn(usize) -> Sender) -> Table {
+        let nothing = |now: &Vec<Counts>| vec![Counts::default(); now.len()];
+        let (begin, end) = self.counted.done(nothing, self.counts(&of));
         let flows = self.flows.iter().enumerate();
-        let row = |(place, flow)| self.row(now, place, flow, of(place));
+        let row = |(place, flow)| self.row(now, flow, of(place), end[place] - begin[place]);
         let rows: Vec<Row<'_>> = flows.filter_map(row).collect();
         let host = |host| plan.network.name_of(host);
         let counts =
@@ -255,26 +285,13 @@ impl Transfers {
     fn row<'a>(
         &'a self,
         now: Time,
-        place: usize,
         flow: &'a Flow,
         sender: Sender,
+        counts: Counts,
     ) -> Option<Row<'a>> {
         let started = flow.started?;
-        let done = flow.counts(sender);
         let round_trips = flow.round_trips(now);
-        let mut counts = done;
-        if self.window.is_some() {
-            // A run that ended before its window began did nothing in it.
-            let begin = self.begin.get(place).unwrap_or(&done);
-            let end = self.end.get(place).unwrap_or(&done);
-            counts = Counts {
-                received: end.received - begin.received,
-                segments: end.segments - begin.segments,
-                retransmits: end.retransmits - begin.retransmits,
-                timeouts: end.timeouts - begin.timeouts,
-            };
-        }
-        let counted = extent(self.window.as_ref());
+        let counted = extent(self.counted.window());
         let ended = flow.ended.unwrap_or(now).min(counted.end);
         let span = ended.since(started.max(counted.start));
         let goodput = || counts.received as f64 * 8.0 / span.seconds();
@@ -285,17 +302,12 @@ impl Transfers {
             goodput_bps: (!span.is_zero()).then(goodput),
             mean_rtt: round_trips.map(|it| it.mean),
             p95_rtt: round_trips.map(|it| it.p95),
-            min_rtt: match self.window {
+            min_rtt: match self.counted.window() {
                 None => sender.min_rtt,
                 Some(_) => round_trips.map(|it| it.min),
             },
         })
     }
-}
-
-/// Whether a series is about flows.
-pub fn samples_flows(what: Sampled) -> bool {
-    matches!(what, Sampled::Goodput | Sampled::Window | Sampled::Rtt | Sampled::OwnDelay)
 }
 
 impl Flow {

@@ -6,9 +6,6 @@ from flashcrowd import _core
 from flashcrowd.base.rows import Rows, of_columns
 from flashcrowd.content_server.snapshot import PaceReport, Snapshot, pace, parsed, snapshot
 
-SERIES = ("origin-rate", "disk-rate", "disk-queue", "disk-waiting", "origin-clients")
-"""Time series of a content server; see the table `series`."""
-
 
 class Ledger:
     """What one server does, looked at when something of it is to be known.

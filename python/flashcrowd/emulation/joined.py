@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from flashcrowd import _core
 from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.base.undelivered import UNDELIVERED
@@ -19,8 +20,6 @@ LABS = "labs"
 """A lab's report beside tables: how hosts were attached, and whether the emulator had real-time
 priority at the end.
 """
-_SWARMS = ("swarm-rate", "online", "completed")
-"""Series of which each node knows a part."""
 _SHARES = ("alone_share", "uninterested_share", "choked_share", "unchoked_share")
 _SUMMED = (
     "events",
@@ -161,8 +160,11 @@ def _pieces(parts: Sequence[Part], every_s: float) -> list[Row]:
 
 
 def _series(parts: Sequence[Part]) -> list[Row]:
-    rows = [row for row in _all(parts, "series") if row["what"] not in _SWARMS]
-    swarms = [{"series": [it for it in part["series"] if it["what"] in _SWARMS]} for part in parts]
+    rows = [row for row in _all(parts, "series") if row["what"] not in _core.SwarmRules.SERIES]
+    known = [
+        [it for it in part["series"] if it["what"] in _core.SwarmRules.SERIES] for part in parts
+    ]
+    swarms = [{"series": rows} for rows in known]
     for instants in _samples(swarms, "series", "what", "source").values():
         rows += [{**it[0], "value": sum(row["value"] for row in it)} for it in instants]
     return sorted(rows, key=lambda row: row["t_s"])

@@ -94,7 +94,9 @@ class Origin:
         """Have all clients come in time."""
         for visit in self._visits:
             table.at(visit.at_s, lambda visit=visit: self._admit(visit, table))
-        self._look(table)
+        ledger = self._ledger
+        assert ledger is not None
+        table.whenever_due(lambda: ledger.due_s, ledger.look)
 
     def stop(self, table: Timetable) -> None:
         """No more clients come, and those here leave."""
@@ -172,10 +174,3 @@ class Origin:
         if guest.broke_off and self._server is not None and self._server.wait(0.0):
             self.failure = f"origin {self.spec['name']}: the server ended by itself"
         self._ended()
-
-    def _look(self, table: Timetable) -> None:
-        """Take what is to be known of the server, again and again."""
-        assert self._ledger is not None
-        self._ledger.look(table.now())
-        if (due_s := self._ledger.due_s) < self._plan.stop["horizon_ns"] / 1e9:
-            table.at(due_s, lambda: self._look(table))

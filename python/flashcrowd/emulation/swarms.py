@@ -123,11 +123,7 @@ class Swarms(App):
                 estimates = RttEstimates(swarm, self._context.hosts)
                 self._rtts.append(estimates)
                 table.every(estimates.turn_s, estimates.turn)
-        for number, series in enumerate(measures["series"]):
-            if self._rules.is_sampled(number):
-                table.every(
-                    series["every_ns"] / 1e9, lambda number=number: self._sample(number, table)
-                )
+        table.whenever_due(self._rules.samples_due_s, self._sample)
 
     def change(self, change: Change, table: Timetable) -> None:
         """Stop a swarm, or change the upload limit of a population."""
@@ -154,10 +150,10 @@ class Swarms(App):
 
         return step
 
-    def _sample(self, series: int, table: Timetable) -> None:
+    def _sample(self, now_s: float) -> None:
         for swarm in self._swarms.values():
             swarm.tell_limits()
-        self._rules.sample(table.now(), series)
+        self._rules.sample(now_s)
 
     @property
     def is_finite(self) -> bool:

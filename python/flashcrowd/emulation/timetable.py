@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 from itertools import count
+from math import isfinite
 
 Ready = Callable[[int], None]
 """Called with what a socket is ready for: `selectors.EVENT_READ`, `EVENT_WRITE`, or both."""
@@ -44,6 +45,16 @@ class Timetable:
             self.at(following * every_s, lambda: again(following))
 
         self.at(0.0, lambda: again(0))
+
+    def whenever_due(self, due_s: Callable[[], float], look: Callable[[float], None]) -> None:
+        """Call something with the present instant whenever it is due: infinite for never."""
+        if isfinite(when_s := due_s()):
+
+            def call() -> None:
+                look(self.now())
+                self.whenever_due(due_s, look)
+
+            self.at(when_s, call)
 
     def watch(self, connection: socket.socket, events: int, call: Ready) -> None:
         """Call something whenever a socket is ready for these events, instead of before."""

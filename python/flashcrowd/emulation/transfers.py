@@ -72,12 +72,6 @@ class Transfers(App):
 
     def open(self, table: Timetable) -> None:
         """Have every flow listen, and start in time."""
-        measures = self._context.plan.measures
-        for window in measures["windows"]:
-            if window["table"] == "transfers":
-                table.at(window["from_ns"] / 1e9, lambda: self._mark(table, begins=True))
-                if window["to_ns"] is not None:
-                    table.at(window["to_ns"] / 1e9, lambda: self._mark(table, begins=False))
         for flow in self._all:
             flow.listen(self._context.hosts, table)
             table.at(flow.job.start_s, lambda flow=flow: flow.start(table))
@@ -86,13 +80,7 @@ class Transfers(App):
         if self._all:
             every_s = max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all))
             table.every(every_s, lambda: self._look(table))
-        for number, series in enumerate(measures["series"]):
-            if self._rules.is_sampled(number):
-                fresh = series["what"] == "goodput"
-                table.every(
-                    series["every_ns"] / 1e9,
-                    lambda number=number, fresh=fresh: self._sample(number, table, fresh=fresh),
-                )
+        table.whenever_due(self._rules.due_s, lambda now_s: self._take(now_s, table))
 
     def change(self, change: Change, table: Timetable) -> None:
         """Stop the flows of a transfer, or limit them."""
@@ -109,15 +97,10 @@ class Transfers(App):
             flow.sample(table)
             self.failure = self.failure or flow.failure
 
-    def _mark(self, table: Timetable, *, begins: bool) -> None:
-        for flow in self._all:
+    def _take(self, now_s: float, table: Timetable) -> None:
+        for flow in self._all if self._rules.counts_due(now_s) else ():
             flow.sample(table, fresh=True)
-        self._rules.mark(begins)
-
-    def _sample(self, series: int, table: Timetable, *, fresh: bool) -> None:
-        for flow in self._all if fresh else ():
-            flow.sample(table, fresh=True)
-        self._rules.sample(table.now(), series)
+        self._rules.look(now_s)
 
     @property
     def is_finite(self) -> bool:

@@ -16,7 +16,6 @@ from flashcrowd._core import Plan
 from flashcrowd.base.messages import Order
 from flashcrowd.base.need import Need
 from flashcrowd.base.rows import Row
-from flashcrowd.content_server.ledger import SERIES
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Build, Cancelled, Finish, refusal
 from flashcrowd.plan.parts import workloads
@@ -145,8 +144,8 @@ def impossible(plan: Plan) -> Iterator[str]:
     if max(delays, default=0) > MOST_DELAY_NS:
         yield f"network: a delay of {max(delays) / 1e6:g} ms; the loopback has none; {_REMEDY}"
     for series in plan.measures["series"]:
-        if series["what"] not in SERIES:
-            yield f"measures: {series['what']} is not known here, only {', '.join(SERIES)}"
+        if series["what"] not in (known := _core.OriginRules.SERIES):
+            yield f"measures: {series['what']} is not known here, only {', '.join(known)}"
     for name in _MEASURES:
         if plan.measures.get(name):
             yield f"measures: {name.removesuffix('_ns')} is not recorded here"

@@ -2,6 +2,8 @@
 
 use flashcrowd_base::Time;
 use flashcrowd_workload::Ending;
+use pyo3::call::PyCallArgs;
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 
@@ -16,40 +18,39 @@ struct Workloads<'a, 'py> {
 }
 
 impl<'py> Workloads<'_, 'py> {
-    fn answer<T: Default>(&self, found: PyResult<T>) -> T {
+    /// What a method answers, or nothing if it raises.
+    fn ask<T: Default + FromPyObjectOwned<'py>>(
+        &self,
+        method: &str,
+        arguments: impl PyCallArgs<'py>,
+    ) -> T {
+        let answer = self.object.call_method1(method, arguments);
+        let found = answer.and_then(|it| it.extract().map_err(Into::into));
         found.unwrap_or_else(|error| {
             self.raised.borrow_mut().get_or_insert(error);
             T::default()
         })
     }
-
-    fn words(&self, method: &str) -> Option<String> {
-        self.answer(self.object.call_method0(method).and_then(|it| it.extract()))
-    }
-
-    fn holds(&self, method: &str) -> bool {
-        self.answer(self.object.call_method0(method).and_then(|it| it.extract()))
-    }
 }
 
 impl Ending for Workloads<'_, '_> {
     fn failed(&self) -> Option<String> {
-        self.words("failed")
+        self.ask("failed", ())
     }
     fn stalled(&mut self, _now: Time) -> Option<String> {
-        self.answer(self.object.call_method1("stalled", (self.now_s,)).and_then(|it| it.extract()))
+        self.ask("stalled", (self.now_s,))
     }
     fn is_finite(&self) -> bool {
-        self.holds("is_finite")
+        self.ask("is_finite", ())
     }
     fn is_done(&self) -> bool {
-        self.holds("is_done")
+        self.ask("is_done", ())
     }
     fn stopped(&self) -> Option<String> {
-        self.words("stopped")
+        self.ask("stopped", ())
     }
     fn unfinished(&self) -> Vec<String> {
-        self.answer(self.object.call_method0("unfinished").and_then(|it| it.extract()))
+        self.ask("unfinished", ())
     }
 }
 

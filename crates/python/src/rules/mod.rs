@@ -21,6 +21,7 @@ pub(crate) use transfers::TransferRules;
 pub(crate) use webs::WebRules;
 
 use flashcrowd_base::{Span, Time};
+use flashcrowd_plan::{Sampled, Source};
 use flashcrowd_workload::{Column, Outcome, Table};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// An instant of a run as Python has it, in seconds.
 fn at(seconds: f64) -> Time {
     Time::START + Span::from_seconds(seconds)
+}
+
+/// The names of the series of a kind of source.
+fn series_of(source: Source) -> Vec<&'static str> {
+    let all = Sampled::ALL.iter();
+    all.filter(|what| what.source() == source).map(|what| what.name()).collect()
+}
+
+/// When something is due as Python has it: infinite for never.
+fn due_s(at: Time) -> f64 {
+    if at == Time::NEVER { f64::INFINITY } else { at.seconds() }
 }
 
 /// The value of a mutex. Nothing that is left half changed by a panic is read again: the run has

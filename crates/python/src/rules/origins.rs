@@ -3,6 +3,7 @@
 use flashcrowd_base::{Span, Time};
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::DiskCounters;
+use flashcrowd_plan::Source;
 use flashcrowd_workload::Origins;
 use flashcrowd_workload::origin::{Counts, Ledger, Status};
 use pyo3::exceptions::PyValueError;
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use std::sync::Mutex;
 
-use super::{Named, at, held, named, outcome_of};
+use super::{Named, at, due_s, held, named, outcome_of, series_of};
 use crate::plan::Plan;
 
 /// The content servers of a run, each by its place among all, and their clients, each by its number there.
@@ -24,6 +25,13 @@ pub(crate) struct OriginRules {
 
 #[pymethods]
 impl OriginRules {
+    /// The time series of a content server.
+    #[classattr]
+    #[pyo3(name = "SERIES")]
+    fn series() -> Vec<&'static str> {
+        series_of(Source::Origins)
+    }
+
     /// Those of a plan, in a run with a seed.
     #[new]
     fn new(plan: &Plan, seed: u64) -> OriginRules {
@@ -69,8 +77,7 @@ impl OriginRules {
 
     /// When a server is to be asked what it has done; infinite if all that counts is known.
     fn due_s(&self, place: usize) -> f64 {
-        let due = held(&self.ledgers)[place].due();
-        if due == Time::NEVER { f64::INFINITY } else { due.seconds() }
+        due_s(held(&self.ledgers)[place].due())
     }
 
     /// Takes down what was due, as a server says it (JSON).

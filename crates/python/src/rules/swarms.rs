@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::{Mutex, MutexGuard};
 
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_plan::{Sampled, Workload};
+use flashcrowd_plan::{Source, Workload};
 use flashcrowd_swarm::{AnnounceEvent, PeerId, Role, Tracker, UploadLimit};
-use flashcrowd_workload::{Due, Held, Progress, Sampler, Standing, Swarms, View, Watch};
+use flashcrowd_workload::{Due, Held, Progress, Samples, Standing, Swarms, View, Watch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Named, at, held, named, outcome_of};
+use super::{Named, at, due_s, held, named, outcome_of, series_of};
 use crate::faults::EngineFault;
 use crate::plan::Plan;
 
@@ -34,7 +34,7 @@ struct State {
     progress: Vec<Progress>,
     /// Limits that controllers set, by peer.
     limits: BTreeMap<u32, UploadLimit>,
-    sampler: Sampler,
+    samples: Samples,
 }
 
 impl State {
@@ -80,6 +80,13 @@ pub(crate) struct SwarmPeer {
 
 #[pymethods]
 impl SwarmRules {
+    /// The time series of a whole swarm, of which each node that plays it knows a part.
+    #[classattr]
+    #[pyo3(name = "SERIES")]
+    fn series() -> Vec<&'static str> {
+        series_of(Source::Swarms)
+    }
+
     /// The swarms of a plan in a run with a seed; with `own`, the peers on these hosts alone.
     #[new]
     #[pyo3(signature = (plan, seed, own = None))]
@@ -93,7 +100,7 @@ impl SwarmRules {
             planned: 0,
             progress: Vec::new(),
             limits: BTreeMap::new(),
-            sampler: Sampler::new(&plan.data().measures.series),
+            samples: Samples::new(&plan.data().measures.series, &[Source::Swarms, Source::Clients]),
         };
         state.plan_due();
         SwarmRules { plan: plan.clone(), seed, state: Mutex::new(state) }
@@ -302,23 +309,19 @@ impl SwarmRules {
         Ok(state.rules.progress_of(swarm, state.online()))
     }
 
-    /// Records the values of a series, by its number in the plan, in all swarms.
-    fn sample(&self, now_s: f64, series: usize) {
-        let mut state = self.state();
-        let State { rules, progress, limits, sampler, .. } = &mut *state;
-        let (what, _) = sampler.task(series);
-        let online =
-            |number: u32| rules.peer(number).is_online().then(|| progress[number as usize]);
-        let values = rules.sample(what, online, |number| limit(rules, limits, number));
-        sampler.record(at(now_s), series, values.into_iter());
+    /// When a series is sampled next; infinite if none is.
+    fn samples_due_s(&self) -> f64 {
+        due_s(self.state().samples.due())
     }
 
-    /// Whether a series, by its number in the plan, is about swarms.
-    fn is_sampled(&self, series: usize) -> bool {
-        let of_swarms =
-            [Sampled::SwarmRate, Sampled::Online, Sampled::Completed, Sampled::UploadLimit];
-        let series = self.plan.data().measures.series.get(series);
-        series.is_some_and(|series| of_swarms.contains(&series.what))
+    /// Records the values of the series that are due by then, in all swarms.
+    fn sample(&self, now_s: f64) {
+        let mut state = self.state();
+        let State { rules, progress, limits, samples, .. } = &mut *state;
+        let online =
+            |number: u32| rules.peer(number).is_online().then(|| progress[number as usize]);
+        let limit = |number: u32| limit(rules, limits, number);
+        samples.look(at(now_s), |what| rules.sample(what, &online, &limit));
     }
 
     /// The tables `downloads`, `populations`, `pieces`, `have` and `series` by name, each as its columns by name.
@@ -335,7 +338,7 @@ impl SwarmRules {
         let plan = self.plan.data();
         let name = |what, source| state.rules.source_name(plan, what, source).unwrap_or_default();
         let tables = state.rules.tables(plan, at(now_s), state.online(), sum);
-        let series = state.sampler.table(name);
+        let series = state.samples.table(name);
         tables.into_iter().chain([series]).map(named).collect()
     }
 

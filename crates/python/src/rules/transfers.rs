@@ -1,12 +1,13 @@
 //! Flows of transfers.
 
 use flashcrowd_base::Span;
-use flashcrowd_workload::{End, Sampler, Sender, Transfers, samples_flows};
+use flashcrowd_plan::{Sampled, Source};
+use flashcrowd_workload::{End, Samples, Sender, Transfers};
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Named, at, held, named};
+use super::{Named, at, due_s, held, named};
 use crate::plan::Plan;
 
 /// The flows of the transfers of a run, each by its place among all.
@@ -20,7 +21,7 @@ struct State {
     rules: Transfers,
     /// The last report of each sender.
     senders: Vec<Sender>,
-    sampler: Sampler,
+    samples: Samples,
 }
 
 #[pymethods]
@@ -32,8 +33,8 @@ impl TransferRules {
         let plays = |host| own.as_ref().is_none_or(|own| own.contains(&host));
         let rules = Transfers::new(plan.data(), seed, plays);
         let senders = vec![Sender::default(); rules.flows.len()];
-        let sampler = Sampler::new(&plan.data().measures.series);
-        let state = Mutex::new(State { rules, senders, sampler });
+        let samples = Samples::new(&plan.data().measures.series, &[Source::Flows]);
+        let state = Mutex::new(State { rules, senders, samples });
         TransferRules { plan: plan.clone(), state }
     }
 
@@ -100,23 +101,23 @@ impl TransferRules {
         flow.end(at(at_s), how);
     }
 
-    /// The window of the table begins, or ends.
-    fn mark(&self, begins: bool) {
-        let State { rules, senders, .. } = &mut *self.state();
-        rules.mark(begins, |flow| senders[flow]);
+    /// When the window of the table begins or ends, or a series is sampled; infinite if nothing of that is to come.
+    fn due_s(&self) -> f64 {
+        let State { rules, samples, .. } = &*self.state();
+        due_s(rules.due().min(samples.due()))
     }
 
-    /// Records the values of a series, by its number in the plan.
-    fn sample(&self, now_s: f64, series: usize) {
-        let State { rules, senders, sampler } = &mut *self.state();
-        let values = rules.sample(sampler.task(series).0, |flow| senders[flow]);
-        sampler.record(at(now_s), series, values.into_iter());
+    /// Whether what is due by then needs the bytes of flows as they are, and not as they were a moment ago.
+    fn counts_due(&self, now_s: f64) -> bool {
+        let State { rules, samples, .. } = &*self.state();
+        rules.due() <= at(now_s) || samples.is_due(at(now_s), Sampled::Goodput)
     }
 
-    /// Whether a series, by its number in the plan, is about flows.
-    fn is_sampled(&self, series: usize) -> bool {
-        let series = self.plan.data().measures.series.get(series);
-        series.is_some_and(|series| samples_flows(series.what))
+    /// Takes down what was due by then.
+    fn look(&self, now_s: f64) {
+        let State { rules, senders, samples } = &mut *self.state();
+        rules.look(at(now_s), |flow| senders[flow]);
+        samples.look(at(now_s), |what| rules.sample(what, |flow| senders[flow]));
     }
 
     /// Flows that can end, and how many of them have.
@@ -152,7 +153,7 @@ impl TransferRules {
         let state = self.state();
         let table = state.rules.table(self.plan.data(), at(now_s), |flow| state.senders[flow]);
         let name = |what, flow| state.rules.source_name(what, flow).unwrap_or_default();
-        vec![named(table), named(state.sampler.table(name))]
+        vec![named(table), named(state.samples.table(name))]
     }
 }
 

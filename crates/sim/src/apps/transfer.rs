@@ -1,7 +1,7 @@
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, Stats};
 use flashcrowd_base::{Rate, Time};
-use flashcrowd_plan::{Change, Plan, Sampled, What, Windowed};
+use flashcrowd_plan::{Change, Plan, Sampled, Source, What, Windowed};
 use flashcrowd_workload::{self as workload, End, Sender, Table};
 
 /// All flows of all transfers, in virtual time.
@@ -272,7 +272,7 @@ impl App for Transfers<'_> {
         self.rules.payload_bytes()
     }
     fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
-        if workload::samples_flows(what) {
+        if what.source() == Source::Flows {
             self.rules.sample(what, self.sender(world))
         } else {
             Vec::new()

@@ -1,11 +1,11 @@
 use crate::apps::{AnyApp, App, Sample, World};
-use flashcrowd_plan::Sampled;
+use flashcrowd_plan::{Sampled, Source};
 
 /// The present value of a series for every source that has one: links are the world's, all else belongs to some
 /// application.
 pub(crate) fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sample)> {
-    match what {
-        Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links(world, what),
+    match what.source() {
+        Source::Links => links(world, what),
         _ => apps.iter().flat_map(|app| app.sample(world, what)).collect(),
     }
 }
@@ -33,10 +33,8 @@ pub(crate) fn source_name(
     what: Sampled,
     source: u32,
 ) -> String {
-    match what {
-        Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => {
-            world.network.link(source).name().to_owned()
-        }
+    match what.source() {
+        Source::Links => world.network.link(source).name().to_owned(),
         _ => apps.iter().find_map(|app| app.source_name(what, source)).unwrap_or_default(),
     }
 }

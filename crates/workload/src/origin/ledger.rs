@@ -1,9 +1,9 @@
 //! What a content server that runs as a program has done at the instants that count.
 
 use super::Counts;
-use crate::{Counted, Sample, Sampler, Table};
+use crate::{Counted, Sample, Samples, Table};
 use flashcrowd_base::Time;
-use flashcrowd_plan::{Plan, Sampled, Windowed};
+use flashcrowd_plan::{Plan, Sampled, Source, Windowed};
 
 /// What a content server says of itself at an instant.
 #[derive(Clone, Debug, Default)]
@@ -22,26 +22,24 @@ pub struct Status {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     counted: Counted<Counts>,
-    sampler: Sampler,
-    /// When each series of content servers is sampled next.
-    samples: Vec<(Time, usize)>,
+    samples: Samples,
     last: Option<Counts>,
 }
 
 impl Ledger {
     /// Of a server, before anything has happened.
     pub fn new(plan: &Plan) -> Ledger {
-        let sampler = Sampler::new(&plan.measures.series);
-        let of_servers = |task: &usize| sampler.task(*task).0.is_of_origins();
-        let samples = (0..sampler.tasks()).filter(of_servers).map(|task| (Time::START, task));
-        let counted = Counted::new(plan.measures.window(Windowed::Origins));
-        Ledger { counted, samples: samples.collect(), sampler, last: None }
+        let samples = Samples::new(&plan.measures.series, &[Source::Origins]);
+        Ledger {
+            counted: Counted::new(plan.measures.window(Windowed::Origins)),
+            samples,
+            last: None,
+        }
     }
 
     /// When the server is to be asked next; never if all that counts is known.
     pub fn due(&self) -> Time {
-        let samples = self.samples.iter().map(|(at, _)| *at);
-        samples.chain([self.counted.due()]).min().unwrap_or(Time::NEVER)
+        self.samples.due().min(self.counted.due())
     }
 
     /// Takes down what was due by the instant of this status.
@@ -51,14 +49,7 @@ impl Ledger {
         }
         let now = status.counts.at;
         self.counted.look(now, &status.counts);
-        for (at, task) in &mut self.samples {
-            let (what, every) = self.sampler.task(*task);
-            while *at <= now {
-                let value = value(what, status);
-                self.sampler.record(*at, *task, std::iter::once((0, value)));
-                *at += every;
-            }
-        }
+        self.samples.look(now, |what| [(0, value(what, status))]);
     }
 
     /// The run is over: what the server does from here on is no part of it.
@@ -74,7 +65,7 @@ impl Ledger {
 
     /// The table `series` of a server of this name.
     pub fn series(&self, name: &str) -> Table {
-        self.sampler.table(|_, _| name.to_owned())
+        self.samples.table(|_, _| name.to_owned())
     }
 }
 

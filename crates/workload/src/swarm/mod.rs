@@ -13,7 +13,7 @@ pub use standing::{Held, Standing, Watch};
 use crate::{Outcome, Sample};
 use account::Demand;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{self as plan, Plan, Population, Sampled, Workload};
+use flashcrowd_plan::{self as plan, Plan, Population, Sampled, Source, Workload};
 use flashcrowd_swarm::{Download, Role, UploadLimit};
 
 /// What is due at an instant: an engine keeps it, and acts then.
@@ -352,11 +352,9 @@ impl Swarms {
 
     /// The name of such a source; None for another series.
     pub fn source_name(&self, plan: &Plan, what: Sampled, source: u32) -> Option<String> {
-        match what {
-            Sampled::SwarmRate | Sampled::Online | Sampled::Completed => {
-                Some(self.all[source as usize].spec.name.clone())
-            }
-            Sampled::UploadLimit => {
+        match what.source() {
+            Source::Swarms => Some(self.all[source as usize].spec.name.clone()),
+            Source::Clients => {
                 let Peer { swarm, host, .. } = self.peers[source as usize];
                 let host = plan.network.name_of(host);
                 // A host may have a peer of each swarm.

@@ -20,7 +20,7 @@ use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
 use client::{Client, Download};
 use flashcrowd_base::{Slab, Time};
 use flashcrowd_origin::{Failure, Output, Request};
-use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Windowed, Workload};
+use flashcrowd_plan::{Change, Plan, Sampled, Source, Visit, What, Windowed, Workload};
 use flashcrowd_workload::{self as workload, Table};
 use sending::Sending;
 use server::Server;
@@ -453,7 +453,8 @@ impl App for Origins<'_> {
     }
 
     fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        let server = self.servers.get(source as usize).filter(|_| what.is_of_origins())?;
+        let server =
+            self.servers.get(source as usize).filter(|_| what.source() == Source::Origins)?;
         Some(server.spec.name.clone())
     }
 
