@@ -50,6 +50,7 @@ __all__ = [
     "polls_idle",
     "request_queue_time_s",
     "run_ending",
+    "run_table",
     "set_apart",
     "settings_schema",
     "simulate",
@@ -551,11 +552,12 @@ class Lab:
         """
     def has_ended(self) -> bool:
         """Whether the network has ended, by itself or after `stop`."""
-    def stop(self) -> tuple[str, Table, Table]:
+    def stop(self) -> tuple[str, list[_Columns], Table, Table]:
         """End the network.
 
-        Gives what it did (JSON), the table `captures`, and what is to become the table `packets`,
-        with a column `port` for the flow.
+        Gives what it did (JSON), the tables `links`, `series`, `queues` and `payloads` as columns,
+        the table `captures`, and what is to become the table `packets`, with a column `port` for
+        the flow.
         """
 
 @final
@@ -948,12 +950,14 @@ class SwarmRules:
         """A line for each swarm of which no block reached any leecher, though it should have."""
     def progress(self, workload: int) -> float:
         """Share of what leechers of a swarm want that has arrived."""
+    def estimate(self, workload: int, population: int, rtt_s: float, sends: int) -> None:
+        """A connection of a population has this estimate of its round-trip time at such sends."""
     def samples_due_s(self) -> float:
         """When a series is sampled next; infinite if none is."""
     def sample(self, now_s: float) -> None:
         """Records the values of the series that are due by then, in all swarms."""
     def tables(self, now_s: float, timeouts: Mapping[int, int]) -> list[_Columns]:
-        """The tables `downloads`, `populations`, `pieces`, `have` and `series`, as columns.
+        """The tables `downloads`, `populations`, `pieces`, `have`, `series` and `rtts`, as columns.
 
         `timeouts` are the retransmission timeouts of each peer, by its number.
         """
@@ -1015,6 +1019,20 @@ def run_ending(
     workloads: _Ending, now_s: float, horizon_s: float, *, ended: bool
 ) -> tuple[str, str] | None:
     """Outcome and reason of a run that is over; `ended` if something has ended since last time."""
+
+def run_table(
+    outcome: str,
+    reason: str,
+    end_s: float = 0.0,
+    *,
+    packets: tuple[int, int, int, int] = (0, 0, 0, 0),
+    payload_bytes: int = 0,
+    retransmitted_packets: int = 0,
+) -> _Columns:
+    """The table `run`, as columns, of a run that programs played.
+
+    Its `packets` were sent, delivered, lost and dropped.
+    """
 
 def with_undelivered(outcome: str, reason: str, lines: Sequence[str]) -> tuple[str, str]:
     """Outcome and reason with what was not delivered, a line each; a run that failed stays so."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from tests.emulation.carried import carried
-from tests.engines import plans
 from tests.engines.plans import made
 
 from flashcrowd.cli import _status
-from flashcrowd.emulation import payloads, stack
+from flashcrowd.emulation import stack
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.study import Study
 
@@ -61,20 +60,6 @@ def test_payloads_are_long_where_nothing_queues(swarm: Path, *, tso: bool) -> No
     assert (max(it["bytes"] for it in of_seed) > MSS) is tso
     sent = sum(it["bytes"] * it["count"] for it in of_seed)
     assert 1_000_000 < sent < 1_200_000
-
-
-def test_a_host_counts_for_each_population_that_it_is_in() -> None:
-    crowd = plans.swarm(3)
-    crowd["populations"][0] |= {"name": "one", "hosts": [0, 1]}
-    crowd["populations"][1] |= {"name": "two", "hosts": [1]}
-    sent = [
-        {"host": 0, "bytes": 10, "count": 2},
-        {"host": 1, "bytes": 10, "count": 3},
-        {"host": 2, "bytes": 10, "count": 4},
-    ]
-    found = payloads.rows(made(plans.plan(3, [crowd])), sent)
-    assert [(it["population"], it["count"]) for it in found] == [("one", 5), ("two", 3)]
-    assert payloads.summed([*found, *found])[0]["count"] == 10
 
 
 def test_a_kernel_has_bounds(study: Path) -> None:

@@ -18,7 +18,8 @@ ROWS = [
     {"base"},
     {"link", "transport", "swarm", "upload", "origin"},
     {"plan"},
-    {"topology", "workload"},
+    {"workload"},
+    {"topology"},
     {"forecast", "sim", "live", "client", "emulation"},
     {"python", "playground"},
 ]

@@ -36,6 +36,15 @@ def test_a_missing_column_is_named() -> None:
         pings.cast(table)
 
 
+def test_a_row_of_programs_has_all_columns_and_no_others() -> None:
+    pings = schema.ENGINE_TABLES["pings"]
+    row = {"ping": "a", "seq": 0, "sent_s": 0.0, "rtt_s": None}
+    assert pings.of_rows([row]).to_pylist() == [row]
+    for wrong in ({**row, "rtt_ms": 1.0}, {it: row[it] for it in row if it != "rtt_s"}):
+        with pytest.raises(ValueError, match=r"'pings': columns missing or unknown: \['rtt_m?s'\]"):
+            pings.of_rows([row, wrong])
+
+
 def test_a_null_where_there_must_be_a_value_is_refused() -> None:
     pings = schema.ENGINE_TABLES["pings"]
     table = pa.table({"ping": ["a"], "seq": [0], "sent_s": [None], "rtt_s": [None]})

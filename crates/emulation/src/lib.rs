@@ -29,5 +29,4 @@ pub use division::{Division, Indivisible};
 pub use network::{Delivery, Network, Totals, max_bytes};
 pub use offload::Offload;
 pub use prediction::{Request, echo_times};
-pub use record::{LinkRow, PayloadRow, QueueRow, Report, SeriesRow};
 pub use tap::{Captured, TapRecord, Traced};

@@ -4,12 +4,13 @@ use crate::header::{self, Header};
 use crate::in_flight::{InFlight, Turn};
 use crate::offload::Offload;
 use crate::pool::{Passing, Pool};
-use crate::record::{Recorder, Report};
+use crate::record::Recorder;
 use crate::tap::{TapRecord, Taps};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Queue;
 use flashcrowd_plan::{Plan, What, Windowed};
 use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
+use flashcrowd_workload::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -559,9 +560,14 @@ impl Network {
         self.taps.take()
     }
 
-    /// The records until the last instant that the network has run for.
-    pub fn report(&self) -> Report {
-        self.recorder.report(&self.topology, self.now)
+    /// The tables about links, and `payloads`, until the last instant that the network has run for.
+    pub fn tables(&self) -> Vec<Table> {
+        self.recorder.tables(&self.topology, self.now)
+    }
+
+    /// Packets by the host that sent them and the length of their TCP payload, if these are measured.
+    pub fn payloads(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        self.recorder.payloads()
     }
 }
 

@@ -1,107 +1,54 @@
 use crate::header::Header;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{Plan, Sampled, Series, Windowed};
+use flashcrowd_plan::{Plan, Source, Windowed, Workload};
 use flashcrowd_topology::{LinkWindow, QueueLengths, Topology};
-use serde::Serialize;
+use flashcrowd_workload::{Sampler, Table, histogram};
 use std::collections::BTreeMap;
 
 /// The records of the network: the links in their window, their series, the lengths of queues and of
 /// TCP's payloads.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    series: Vec<LinkSeries>,
+    sampler: Sampler,
+    /// The numbers of the series of links.
+    of_links: Vec<usize>,
     queues_every: Option<Span>,
     queue_lengths: QueueLengths,
     link_window: LinkWindow,
-    rows: Vec<(usize, u32, Time, f64)>,
-    /// Packets by the host that sent them and the length of their TCP payload.
+    /// Packets by the host that sent them and the length of their TCP payload, before its network card cut them.
     payloads: Option<BTreeMap<(u32, u32), u64>>,
-}
-
-/// One kind of series of links.
-#[derive(Debug)]
-struct LinkSeries {
-    spec: Series,
-    /// Bits that had left at the last sample, by link.
-    last: Vec<u64>,
-}
-
-/// The records of the network, as rows of the tables of results.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// Of the table `links`.
-    pub links: Vec<LinkRow>,
-    /// Of the table `series`: those of links.
-    pub series: Vec<SeriesRow>,
-    /// Of the table `queues`.
-    pub queues: Vec<QueueRow>,
-    /// For the table `payloads`.
-    pub payloads: Vec<PayloadRow>,
-}
-
-/// How many packets of one length of TCP payload a host sent, before its network card cut them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the columns are documented with their table")]
-pub struct PayloadRow {
-    pub host: u32,
-    pub bytes: u32,
-    pub count: u64,
-}
-
-/// A row of the table `links`; `docs/tables.md` says what the columns mean.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "the columns are documented with their table")]
-pub struct LinkRow {
-    pub link: String,
-    pub packets: u64,
-    pub bytes: u64,
-    pub dropped: u64,
-    pub lost: u64,
-    pub mean_queue_delay_s: Option<f64>,
-    pub max_queue_packets: u32,
-    pub utilisation: Option<f64>,
-}
-
-/// A row of the table `series`.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "the columns are documented with their table")]
-pub struct SeriesRow {
-    pub what: Sampled,
-    pub source: String,
-    pub t_s: f64,
-    pub value: f64,
-}
-
-/// A row of the table `queues`.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "the columns are documented with their table")]
-pub struct QueueRow {
-    pub owner: String,
-    pub way: &'static str,
-    pub packets: u32,
-    pub count: u64,
-    pub online: u64,
+    /// Swarm, name and hosts of each population.
+    populations: Vec<(String, String, Vec<u32>)>,
 }
 
 impl Recorder {
     /// For the links of a plan that are played in this network.
     pub(crate) fn new(plan: &Plan, plays: impl Fn(u32) -> bool) -> Recorder {
         let measures = &plan.measures;
-        let of_links = |series: &&Series| {
-            matches!(series.what, Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate)
-        };
-        let links = plan.network.links.len();
-        let watched = |spec: &Series| LinkSeries { spec: spec.clone(), last: vec![0; links] };
+        let sampler = Sampler::new(&measures.series);
+        let is_of_links = |task: &usize| sampler.task(*task).0.source() == Source::Links;
+        let of_links = (0..sampler.tasks()).filter(is_of_links).collect();
         let every = measures.queues_ns;
         let mut queue_lengths = every.map(|_| QueueLengths::new(&plan.network)).unwrap_or_default();
         queue_lengths.retain(plays);
+        let swarms = plan.workloads.iter().filter_map(|workload| match workload {
+            Workload::Swarm(swarm) => Some(swarm),
+            _ => None,
+        });
+        let populations = swarms.flat_map(|swarm| {
+            let named = |it: &flashcrowd_plan::Population| {
+                (swarm.name.clone(), it.name.clone(), it.hosts.clone())
+            };
+            swarm.populations.iter().map(named)
+        });
         Recorder {
-            series: measures.series.iter().filter(of_links).map(watched).collect(),
+            sampler,
+            of_links,
             queues_every: every,
             queue_lengths,
             link_window: LinkWindow::new(measures.window(Windowed::Links).cloned()),
-            rows: Vec::new(),
             payloads: measures.payloads.then(BTreeMap::new),
+            populations: populations.collect(),
         }
     }
 
@@ -116,32 +63,17 @@ impl Recorder {
 
     /// How many kinds of samples there are.
     pub(crate) fn tasks(&self) -> u32 {
-        (self.series.len() + usize::from(self.queues_every.is_some())) as u32
+        (self.of_links.len() + usize::from(self.queues_every.is_some())) as u32
     }
 
     /// Takes the sample of a kind; how long until the next.
     pub(crate) fn sample<K>(&mut self, topology: &mut Topology<K>, now: Time, task: u32) -> Span {
-        let Some(series) = self.series.get_mut(task as usize) else {
+        let Some(&series) = self.of_links.get(task as usize) else {
             self.queue_lengths.count(|link| topology.link_mut(link).queued_packets(now), |_| false);
             return self.queues_every.unwrap_or(Span::MAX);
         };
-        let every = series.spec.every_ns;
-        for link in 0..series.last.len() as u32 {
-            let shared = topology.link_mut(link);
-            if shared.is_elsewhere() || !shared.is_rated() {
-                continue;
-            }
-            let value = match series.spec.what {
-                Sampled::QueuePackets => f64::from(shared.queued_packets(now)),
-                Sampled::QueueDelay => shared.queueing_delay(now).seconds(),
-                _ => {
-                    let bits = shared.sent(now).bits;
-                    let before = std::mem::replace(&mut series.last[link as usize], bits);
-                    bits.saturating_sub(before) as f64 / every.seconds()
-                }
-            };
-            self.rows.push((task as usize, link, now, value));
-        }
+        let (what, every) = self.sampler.task(series);
+        self.sampler.record(now, series, topology.sample(now, what).into_iter());
         every
     }
 
@@ -155,41 +87,57 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn report<K>(&self, topology: &Topology<K>, now: Time) -> Report {
-        let own = topology.links().enumerate().filter(|(_, link)| !link.is_elsewhere());
-        let links = own.map(|(index, link)| {
-            let used = self.link_window.used(index, link, now);
-            LinkRow {
-                link: link.name().to_owned(),
-                packets: used.packets,
-                bytes: used.bytes,
-                dropped: used.dropped,
-                lost: used.lost,
-                mean_queue_delay_s: used.mean_wait_s,
-                max_queue_packets: used.max_packets,
-                utilisation: used.utilisation,
-            }
-        });
-        let series = self.rows.iter().map(|&(task, link, at, value)| SeriesRow {
-            what: self.series[task].spec.what,
-            source: topology.link(link).name().to_owned(),
-            t_s: at.seconds(),
-            value,
-        });
-        let queues = self.queue_lengths.rows().map(|row| QueueRow {
-            owner: row.owner.to_owned(),
-            way: row.way,
-            packets: row.packets,
-            count: row.count,
-            online: row.online,
-        });
+    /// Packets by the host that sent them and the length of their TCP payload.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let payloads = self.payloads.iter().flatten();
-        let payloads = payloads.map(|(&(host, bytes), &count)| PayloadRow { host, bytes, count });
-        Report {
-            links: links.collect(),
-            series: series.collect(),
-            queues: queues.collect(),
-            payloads: payloads.collect(),
-        }
+        payloads.map(|(&(host, bytes), &count)| (host, bytes, count))
+    }
+
+    /// The tables `links`, `series` (those of links), `queues` and `payloads`.
+    pub(crate) fn tables<K>(&self, topology: &Topology<K>, now: Time) -> Vec<Table> {
+        vec![
+            self.link_window.table(topology.links(), now),
+            self.sampler.table(|_, link| topology.link(link).name().to_owned()),
+            self.queue_lengths.table(),
+            self.payload_table(),
+        ]
+    }
+
+    /// All TCP of a host counts, so also the few requests to the tracker, and for each of its populations.
+    fn payload_table(&self) -> Table {
+        let sent = self.populations.iter().flat_map(|(swarm, population, hosts)| {
+            let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+            for (_, bytes, count) in self.payloads().filter(|(host, ..)| hosts.contains(host)) {
+                *counts.entry(bytes).or_default() += count;
+            }
+            let of_these =
+                move |(bytes, count)| (swarm.as_str(), population.as_str(), bytes, count);
+            counts.into_iter().map(of_these)
+        });
+        histogram("payloads", "bytes", sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashcrowd_workload::Column;
+
+    #[test]
+    fn a_host_counts_for_each_population_that_it_is_in() {
+        let population = |name: &str, hosts| ("s".to_owned(), name.to_owned(), hosts);
+        let recorder = Recorder {
+            sampler: Sampler::new(&[]),
+            of_links: Vec::new(),
+            queues_every: None,
+            queue_lengths: QueueLengths::default(),
+            link_window: LinkWindow::new(None),
+            payloads: Some(BTreeMap::from([((0, 10), 2), ((1, 10), 3), ((2, 10), 4)])),
+            populations: vec![population("one", vec![0, 1]), population("two", vec![1])],
+        };
+        let table = recorder.payload_table();
+        assert_eq!(table.column("count"), Some(&Column::U64(vec![5, 3])));
+        let names = ["one", "two"].map(str::to_owned).to_vec();
+        assert_eq!(table.column("population"), Some(&Column::Text(vec![0, 1], names)));
     }
 }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::faults::{EngineFault, PlanError};
 use crate::plan::Plan;
+use crate::rules::{Named, named};
 use crate::table::Table;
 
 /// A host's settings as Python gives them.
@@ -150,14 +151,15 @@ impl Lab {
         self.lab().has_ended()
     }
 
-    /// End the network; what it did (JSON), the table `captures`, and what is to become `packets`, with a
-    /// column `port` for the flow.
-    fn stop(&self, py: Python<'_>) -> PyResult<(String, Table, Table)> {
+    /// End the network; what it did (JSON), the tables about it by name, each as its columns by name, the table
+    /// `captures`, and what is to become `packets`, with a column `port` for the flow.
+    fn stop(&self, py: Python<'_>) -> PyResult<(String, Vec<Named>, Table, Table)> {
         let report = py.detach(|| self.lab().stop())?;
         let json = serde_json::to_string(&report)
             .map_err(|error| EngineFault::new_err(error.to_string()))?;
         let (captures, packets) = seen(report.seen, &self.hosts);
-        Ok((json, Table::new(captures)?, Table::new(packets)?))
+        let tables = report.tables.into_iter().map(named).collect();
+        Ok((json, tables, Table::new(captures)?, Table::new(packets)?))
     }
 }
 

@@ -61,7 +61,8 @@ mod _core {
     #[pymodule_export]
     use crate::rules::{
         CallRules, DownloadRules, OriginRules, PingRules, SwarmPeer, SwarmRules, SwarmWatch,
-        TrackerRegister, TransferRules, WebRules, run_ending, swarm_waits, with_undelivered,
+        TrackerRegister, TransferRules, WebRules, run_ending, run_table, swarm_waits,
+        with_undelivered,
     };
     #[pymodule_export]
     use crate::simulate::{RunHandle, available_memory, plan_schema, simulate};

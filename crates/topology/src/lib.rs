@@ -13,6 +13,7 @@ mod carried;
 mod held;
 mod link_window;
 mod queue_lengths;
+mod records;
 mod route;
 mod shared_link;
 mod topology;

@@ -38,9 +38,10 @@ impl<T: Clone> Counted<T> {
         }
     }
 
-    /// The window begins, or ends.
+    /// The window begins, or ends; nothing without a window.
     pub fn mark(&mut self, begins: bool, counts: T) {
-        *(if begins { &mut self.begin } else { &mut self.end }) = Some(counts);
+        let counts = self.window.is_some().then_some(counts);
+        *(if begins { &mut self.begin } else { &mut self.end }) = counts;
     }
 
     /// What was counted at both ends of what counts: it is `zero` when the run begins, and `present` now.

@@ -12,6 +12,7 @@ mod ending;
 pub mod origin;
 mod outcome;
 mod ping;
+mod populations;
 mod round_trips;
 mod series;
 mod swarm;
@@ -24,8 +25,9 @@ pub use counted::Counted;
 pub use download::{Came, Division, Download, Downloads, Ended, Request};
 pub use ending::Ending;
 pub use origin::Origins;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Totals};
 pub use ping::{Ping, Pings};
+pub use populations::{RttEstimates, histogram, rtts};
 pub use series::{Sample, Sampler, Samples};
 pub use swarm::{
     Due, Held, Peer, Progress, Standing, Swarm, Swarms, Uplink, View, Watch, at_first,

@@ -1,5 +1,6 @@
 //! How a run ended.
 
+use crate::{Column, Table};
 use flashcrowd_base::{Span, Time};
 
 /// How a run ended.
@@ -69,6 +70,41 @@ impl Outcome {
             Outcome::Stopped(reason) => ("stopped", reason),
             Outcome::Undelivered(reason) => ("undelivered", reason),
             Outcome::Failed(reason) => ("failed", reason),
+        }
+    }
+}
+
+/// The totals of a run.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs, reason = "the columns are documented with their table")]
+pub struct Totals {
+    pub events: u64,
+    pub packets_sent: u64,
+    pub packets_delivered: u64,
+    pub packets_lost: u64,
+    pub packets_dropped: u64,
+    pub payload_bytes_delivered: u64,
+    pub retransmitted_packets: u64,
+}
+
+impl Totals {
+    /// The table `run`.
+    pub fn table(&self, outcome: &str, reason: &str, end_s: f64) -> Table {
+        let one = |value: u64| Column::U64(vec![value]);
+        Table {
+            name: "run",
+            columns: vec![
+                ("outcome", Column::text(outcome)),
+                ("reason", Column::text(reason)),
+                ("end_s", Column::F64(vec![end_s])),
+                ("events", one(self.events)),
+                ("packets_sent", one(self.packets_sent)),
+                ("packets_delivered", one(self.packets_delivered)),
+                ("packets_lost", one(self.packets_lost)),
+                ("packets_dropped", one(self.packets_dropped)),
+                ("payload_bytes_delivered", one(self.payload_bytes_delivered)),
+                ("retransmitted_packets", one(self.retransmitted_packets)),
+            ],
         }
     }
 }

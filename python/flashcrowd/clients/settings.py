@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from flashcrowd import _core
 from flashcrowd._core import Plan
+from flashcrowd.base.rows import Row
 from flashcrowd.plan.types import Population
 from flashcrowd.plan.types import Settings as Rules
 
@@ -34,6 +35,10 @@ class Unmet:
     setting: str
     asked: str
     given: str
+
+    def row(self, swarm: str, population: str, program: str | None) -> Row:
+        """A row of the table `programs`."""
+        return {"swarm": swarm, "population": population, "program": program, **vars(self)}
 
 
 @dataclass(frozen=True)

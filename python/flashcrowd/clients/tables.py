@@ -99,14 +99,7 @@ def _send_gaps(swarm: Swarm, came: list[Peer]) -> list[Row]:
 def _programs(swarm: Swarm) -> list[Row]:
     """The parts of its profile that the program of a population lacks; the tracker has no name."""
     return [
-        {
-            "swarm": swarm.spec["name"],
-            "population": population,
-            "program": program,
-            "setting": unmet.setting,
-            "asked": unmet.asked,
-            "given": unmet.given,
-        }
+        unmet.row(swarm.spec["name"], population, program)
         for (population, program), listed in swarm.unmet.items()
         for unmet in listed
     ]

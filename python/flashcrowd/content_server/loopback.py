@@ -18,6 +18,7 @@ from pathlib import Path
 from flashcrowd import _core
 from flashcrowd.base.errors import why
 from flashcrowd.base.messages import Asker, Failed, Order, Tables
+from flashcrowd.base.rows import of_columns
 from flashcrowd.content_server.crowd import Crowd, LinesPace
 from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.processor import Cost, Processor
@@ -110,23 +111,9 @@ def played(
     wrong = list(violations(pace))
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
-    nothing = dict.fromkeys(
-        ("events", "packets_sent", "packets_delivered", "packets_lost", "packets_dropped"), 0
-    )
-    tables = {
-        "run": [
-            {
-                "outcome": outcome,
-                "reason": reason,
-                "end_s": crowd.end_s,
-                **nothing,
-                "payload_bytes_delivered": rules.payload_bytes(),
-                "retransmitted_packets": 0,
-            }
-        ],
-        **ledger.tables(),
-    }
-    return Tables(tables, pace)
+    payload_bytes = rules.payload_bytes()
+    row = _core.run_table(outcome, reason, crowd.end_s, payload_bytes=payload_bytes)
+    return Tables({**of_columns([row]), **ledger.tables()}, pace)
 
 
 def violations(pace: Pace) -> list[str]:

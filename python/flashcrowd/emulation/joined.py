@@ -10,7 +10,6 @@ from flashcrowd import _core
 from flashcrowd._core import Plan
 from flashcrowd.base.rows import Row, Rows
 from flashcrowd.base.undelivered import UNDELIVERED
-from flashcrowd.emulation import payloads
 
 Part = Mapping[str, list[Row]]
 
@@ -58,7 +57,7 @@ def tables(plan: Plan, parts: Sequence[Part]) -> Rows:
     found["pieces"] = _pieces(parts, (plan.measures["pieces_ns"] or 1) / 1e9)
     found["series"] = _series(parts)
     found["queues"] = _queues(_all(parts, "queues"))
-    found["payloads"] = payloads.summed(_all(parts, "payloads"))
+    found["payloads"] = _payloads(_all(parts, "payloads"))
     found["rtts"] = [
         _estimates(group) for group in _grouped(_all(parts, "rtts"), "swarm", "population").values()
     ]
@@ -175,6 +174,12 @@ def _queues(rows: list[Row]) -> list[Row]:
     owners = {key: place for place, key in enumerate(_grouped(rows, "owner", "way"))}
     joined = [{**group[0], "count": sum(it["count"] for it in group)} for group in groups.values()]
     return sorted(joined, key=lambda row: (owners[row["owner"], row["way"]], row["packets"]))
+
+
+def _payloads(rows: list[Row]) -> list[Row]:
+    groups = _grouped(rows, "swarm", "population", "bytes")
+    joined = [{**group[0], "count": sum(it["count"] for it in group)} for group in groups.values()]
+    return sorted(joined, key=lambda row: (row["swarm"], row["population"], row["bytes"]))
 
 
 def _estimates(rows: list[Row]) -> Row:

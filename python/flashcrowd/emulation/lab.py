@@ -25,9 +25,10 @@ from flashcrowd._core import Plan
 from flashcrowd.base import signals
 from flashcrowd.base.errors import why
 from flashcrowd.base.messages import Asker, Failed, Tables
-from flashcrowd.base.rows import Row, Rows
-from flashcrowd.emulation import payloads, self_test, taps
+from flashcrowd.base.rows import Columns, Row, Rows, of_columns
+from flashcrowd.emulation import self_test, taps
 from flashcrowd.emulation.addresses import address
+from flashcrowd.emulation.app import merge
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS, LABS
 from flashcrowd.emulation.messages import Begin, LabOrder, Nodes, Ready, Report, ShareOrder, Tuned
@@ -119,24 +120,16 @@ def run(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None)
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
     totals = report["totals"]
-    tables["run"] = [
-        {
-            "outcome": outcome,
-            "reason": reason,
-            "end_s": played.end_s,
-            "events": totals["sent"] + totals["delivered"],
-            "packets_sent": totals["sent"],
-            "packets_delivered": totals["delivered"],
-            "packets_lost": totals["lost"],
-            "packets_dropped": totals["dropped"],
-            "payload_bytes_delivered": stage.payload_bytes,
-            "retransmitted_packets": stage.retransmits,
-        }
-    ]
-    tables["series"] += report["series"]
+    row = _core.run_table(
+        outcome,
+        reason,
+        played.end_s,
+        packets=(totals["sent"], totals["delivered"], totals["lost"], totals["dropped"]),
+        payload_bytes=stage.payload_bytes,
+        retransmitted_packets=stage.retransmits,
+    )
+    merge(tables, of_columns([*played.network, row]))
     tables["series"].sort(key=lambda row: row["t_s"])
-    tables["links"], tables["queues"] = report["links"], report["queues"]
-    tables["payloads"] = payloads.rows(plan, report["payloads"])
     tables["emulation"] = punctuality(report)
     tables[LABS] = [{name: report[name] for name in ("attachment", "real_time", "steered")}]
     if share:
@@ -176,6 +169,7 @@ class Played:
         reason: why.
         end_s: when.
         report: what the network did.
+        network: the tables about that.
     """
 
     stage: Stage
@@ -183,6 +177,7 @@ class Played:
     reason: str
     end_s: float
     report: Report
+    network: Columns
 
 
 def perform(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | None) -> Played:
@@ -212,13 +207,13 @@ def perform(plan: Plan, asked: LabOrder, folder: Path, share: NodeAssignment | N
         end_s = table.now()
         # Messages of programs as they close are no part of the run: nothing carries them any more.
         stage.cut_off(end_s)
-        report_json, captures, packets = lab.stop()
+        report_json, network, captures, packets = lab.stop()
         report = json.loads(report_json)
         taps.keep(folder, captures, packets, stage.ports())
         stage.finish()
         if stage.failure:
             outcome, reason = "failed", stage.failure
-        return Played(stage, outcome, reason, end_s, report)
+        return Played(stage, outcome, reason, end_s, report, network)
     finally:
         stage.close()
 

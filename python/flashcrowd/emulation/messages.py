@@ -146,10 +146,6 @@ class Report(TypedDict):
 
     attachment: Attachment
     totals: Totals
-    links: list[Row]
-    series: list[Row]
-    queues: list[Row]
-    payloads: list[Row]
     seconds: list[Row]
     real_time: bool
     steered: bool

@@ -116,11 +116,11 @@ class Swarms(App):
     def open(self, table: Timetable) -> None:
         """Have clients come and go in time."""
         measures = self._context.plan.measures
-        for swarm in self._swarms.values():
+        for index, swarm in self._swarms.items():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
             if measures["rtts"]:
-                estimates = RttEstimates(swarm, self._context.hosts)
+                estimates = RttEstimates(swarm, index, self._context.hosts)
                 self._rtts.append(estimates)
                 table.every(estimates.turn_s, estimates.turn)
         table.whenever_due(self._rules.samples_due_s, self._sample)
@@ -221,10 +221,9 @@ class Swarms(App):
             swarm.wanted_elsewhere(missing.get(swarm.spec["name"], False))
 
     def tables(self, now_s: float) -> Rows:
-        """The tables about swarms and their peers, and of `rtts`, `control` and `programs`."""
+        """The tables about swarms and their peers, and of `control` and `programs`."""
         timeouts = reduce(or_, (swarm.timeouts for swarm in self._swarms.values()), {})
         found = of_columns(self._rules.tables(now_s, timeouts))
-        found["rtts"] = [row for of in self._rtts for row in of.rows()]
         for swarm in self._swarms.values():
             merge(found, tables.rows(swarm))
         return found

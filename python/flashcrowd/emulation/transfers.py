@@ -143,14 +143,7 @@ class Transfers(App):
     def tables(self, now_s: float) -> Rows:
         """The tables `transfers` and `series`, and of `programs` what they do in another way."""
         programs = [
-            {
-                "swarm": flow.spec["name"],
-                "population": "",
-                "program": flow.spec.get("program"),
-                "setting": unmet.setting,
-                "asked": unmet.asked,
-                "given": unmet.given,
-            }
+            unmet.row(flow.spec["name"], "", flow.spec.get("program"))
             for flows in self._flows.values()
             for flow in flows[:1]
             for unmet in flow.unmet

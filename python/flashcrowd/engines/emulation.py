@@ -17,7 +17,7 @@ from flashcrowd import _core
 from flashcrowd._core import Plan
 from flashcrowd.base.need import Need
 from flashcrowd.base.probes import UNMEASURED
-from flashcrowd.base.rows import Row, Rows
+from flashcrowd.base.rows import Row, Rows, of_columns
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import busiest, share, side_by_side, steered, waiting_hosts
@@ -136,7 +136,7 @@ class Emulator:
         return {
             name: found.cast(ENGINE_TABLES[name].schema)
             if isinstance(found, pa.Table)
-            else pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
+            else ENGINE_TABLES[name].of_rows(found)
             for name, found in rows.items()
         }
 
@@ -270,10 +270,7 @@ class _Tested:
 
 def _failed(why: str) -> Rows:
     """The tables of a run whose lab crashed."""
-    from flashcrowd.store.schema import ENGINE_TABLES
-
-    nothing = dict.fromkeys(ENGINE_TABLES["run"].schema.names, 0)
-    return {"run": [{**nothing, "outcome": "failed", "reason": why}], "probes": []}
+    return {**of_columns([_core.run_table("failed", why)]), "probes": []}
 
 
 Versions = tuple[tuple[str, str], ...]

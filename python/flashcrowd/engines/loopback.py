@@ -73,8 +73,6 @@ class Loopback:
 
     def run(self, plan: Plan, seed: int, handle: LabHandle) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
-        import pyarrow as pa
-
         from flashcrowd.store.schema import ENGINE_TABLES
 
         while not self._turns.acquire(timeout=_LOOK_S):
@@ -93,10 +91,7 @@ class Loopback:
         policy = rows["origins"][0]["policy"]
         with self._lock:
             self._paces.append({"policy": policy, "seed": seed, **answer.pace})
-        return {
-            name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
-            for name, found in rows.items()
-        }
+        return {name: ENGINE_TABLES[name].of_rows(found) for name, found in rows.items()}
 
     def finish(self) -> Finish:
         """How well disks and lines were played, a row for each run."""

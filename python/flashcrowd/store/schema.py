@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -97,6 +98,18 @@ class Layout:
             return table.cast(self.schema).combine_chunks()
         except (pa.ArrowInvalid, ValueError) as error:
             raise ValueError(f"table {self.name!r}: {error}") from error
+
+    def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """An engine's rows, of which each has exactly these columns.
+
+        Raises:
+            ValueError: columns are missing or unknown.
+        """
+        names = {column.name for column in self.columns}
+        wrong = next((row.keys() ^ names for row in rows if row.keys() != names), None)
+        if wrong:
+            raise ValueError(f"table {self.name!r}: columns missing or unknown: {sorted(wrong)}")
+        return pa.Table.from_pylist(rows, schema=self.schema)
 
     def empty(self) -> pa.Table:
         """No rows of one run."""

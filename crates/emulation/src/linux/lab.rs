@@ -8,10 +8,10 @@ use crate::division::Division;
 use crate::header::Header;
 use crate::lateness::{Lateness, Recent};
 use crate::network::{Delivery, Network, Totals};
-use crate::record::Report;
 use crate::tap::TapRecord;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Plan;
+use flashcrowd_workload::Table;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::OwnedFd;
 use serde::Serialize;
@@ -112,9 +112,9 @@ pub struct LabReport {
     pub attachment: Attachment,
     /// The totals of the network.
     pub totals: Totals,
-    /// Rows of the tables about links.
-    #[serde(flatten)]
-    pub report: Report,
+    /// The tables about links, and `payloads`.
+    #[serde(skip)]
+    pub tables: Vec<Table>,
     /// The packets at the taps.
     #[serde(skip)]
     pub seen: TapRecord,
@@ -290,7 +290,7 @@ impl Lab {
         Ok(LabReport {
             attachment: self.attachment,
             totals: driven.network.totals(),
-            report: driven.network.report(),
+            tables: driven.network.tables(),
             seen: driven.network.seen(),
             seconds: driven.seconds,
             real_time: driven.real_time,

@@ -7,9 +7,10 @@ mod networks;
 
 use any_link::{any_core, any_framing, any_queue};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_emulation::{Division, InTransit, LinkRow, Network, Totals};
+use flashcrowd_emulation::{Division, InTransit, Network, Totals};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{Call, Change, PageSize, Plan, Reading, Web, What, Workload};
+use flashcrowd_workload::Column;
 use networks::{line, network, rate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -29,7 +30,20 @@ struct Outcome {
     /// Host, instant and bytes of all that arrived.
     arrived: Vec<(u32, u64, Vec<u8>)>,
     /// Name, packets, bytes, dropped, lost and the most packets of each link.
-    links: Vec<(String, u64, u64, u64, u64, u32)>,
+    links: Vec<Vec<String>>,
+}
+
+/// The rows of the table `links` of a share, as far as they are whole numbers.
+fn links(share: &Network) -> Vec<Vec<String>> {
+    let table = &share.tables()[0];
+    let column = |name| match table.column(name).expect("the column exists") {
+        Column::Text(codes, names) => codes.iter().map(|it| names[*it as usize].clone()).collect(),
+        Column::U64(values) => values.iter().map(u64::to_string).collect(),
+        Column::U32(values) => values.iter().map(u32::to_string).collect::<Vec<String>>(),
+        other => panic!("no names and no counts: {other:?}"),
+    };
+    let columns = ["link", "packets", "bytes", "dropped", "lost", "max_queue_packets"].map(column);
+    (0..table.rows()).map(|row| columns.iter().map(|it| it[row].clone()).collect()).collect()
 }
 
 /// Lets shares of a network carry packets until an instant, side by side.
@@ -52,10 +66,8 @@ fn carried(plan: &Plan, mut shares: Vec<Network>, sent: &[Sent], end: Time) -> (
         run(&mut shares, now, &mut arrived);
     }
     arrived.sort();
-    let mut links: Vec<LinkRow> = shares.iter().flat_map(|share| share.report().links).collect();
-    links.sort_by(|a, b| a.link.cmp(&b.link));
-    let row =
-        |it: LinkRow| (it.link, it.packets, it.bytes, it.dropped, it.lost, it.max_queue_packets);
+    let mut links: Vec<Vec<String>> = shares.iter().flat_map(links).collect();
+    links.sort();
     let mut totals = Totals::default();
     for share in shares.iter().map(Network::totals) {
         totals.sent += share.sent;
@@ -65,7 +77,7 @@ fn carried(plan: &Plan, mut shares: Vec<Network>, sent: &[Sent], end: Time) -> (
         totals.handed_over += share.handed_over;
         totals.taken_over += share.taken_over;
     }
-    (Outcome { arrived, links: links.into_iter().map(row).collect() }, totals)
+    (Outcome { arrived, links }, totals)
 }
 
 /// Runs all shares for an instant, and again as long as they have something for each other.

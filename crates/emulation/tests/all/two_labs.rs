@@ -10,6 +10,7 @@ use flashcrowd_emulation::linux::{
     Attachment, Company, HostSettings, Lab, LabReport, Namespace, monotonic_ns,
 };
 use flashcrowd_link::{Conditions, Queue};
+use flashcrowd_workload::Column;
 use networks::{line, network, rate};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
@@ -119,7 +120,9 @@ fn a_packet_goes_to_the_other_lab_and_back() {
         assert_eq!(reports[sent].totals.handed_over, reports[came].totals.taken_over);
         assert!(reports[sent].totals.handed_over >= ECHOES as u64);
     }
-    let names: Vec<&str> = reports[1].report.links.iter().map(|row| row.link.as_str()).collect();
-    assert_eq!(names, ["host-1 up", "host-1 down"]);
-    assert!(reports[0].report.links[0].packets >= 2 * ECHOES as u64);
+    let of_links = |node: usize, name| reports[node].tables[0].column(name).expect("it is there");
+    let Column::Text(_, names) = of_links(1, "link") else { panic!("they have names") };
+    assert_eq!(*names, ["host-1 up", "host-1 down"]);
+    let Column::U64(packets) = of_links(0, "packets") else { panic!("they are counted") };
+    assert!(packets[0] >= 2 * ECHOES as u64);
 }

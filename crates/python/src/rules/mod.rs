@@ -22,7 +22,7 @@ pub(crate) use webs::WebRules;
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Sampled, Source};
-use flashcrowd_workload::{Column, Outcome, Table};
+use flashcrowd_workload::{Column, Outcome, Table, Totals};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -49,9 +49,9 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A table as its name and its columns: a lab loads no library for tables.
-type Named = (&'static str, Columns);
+pub(crate) type Named = (&'static str, Columns);
 
-fn named(table: Table) -> Named {
+pub(crate) fn named(table: Table) -> Named {
     let columns = table.columns.into_iter().map(|(name, column)| (name, cells(column)));
     (table.name, columns.collect())
 }
@@ -111,6 +111,32 @@ pub(crate) fn with_undelivered(
             (name.to_owned(), reason)
         }
     }
+}
+
+/// The table `run` as its columns, of a run that programs played: its `packets` were sent, delivered, lost and dropped.
+#[pyfunction]
+#[pyo3(signature = (
+    outcome, reason, end_s=0.0, *, packets=(0, 0, 0, 0), payload_bytes=0, retransmitted_packets=0
+))]
+pub(crate) fn run_table(
+    outcome: &str,
+    reason: &str,
+    end_s: f64,
+    packets: (u64, u64, u64, u64),
+    payload_bytes: u64,
+    retransmitted_packets: u64,
+) -> Named {
+    let (sent, delivered, lost, dropped) = packets;
+    let totals = Totals {
+        events: sent + delivered,
+        packets_sent: sent,
+        packets_delivered: delivered,
+        packets_lost: lost,
+        packets_dropped: dropped,
+        payload_bytes_delivered: payload_bytes,
+        retransmitted_packets,
+    };
+    named(totals.table(outcome, reason, end_s))
 }
 
 fn words(outcome: &Outcome) -> (&'static str, String) {

@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_plan::{Source, Workload};
 use flashcrowd_swarm::{AnnounceEvent, PeerId, Role, Tracker, UploadLimit};
-use flashcrowd_workload::{Due, Held, Progress, Samples, Standing, Swarms, View, Watch};
+use flashcrowd_workload::{
+    Due, Held, Progress, RttEstimates, Samples, Standing, Swarms, View, Watch, rtts,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,8 @@ struct State {
     /// Limits that controllers set, by peer.
     limits: BTreeMap<u32, UploadLimit>,
     samples: Samples,
+    /// By swarm and population.
+    rtts: BTreeMap<(u32, u32), RttEstimates>,
 }
 
 impl State {
@@ -101,6 +105,7 @@ impl SwarmRules {
             progress: Vec::new(),
             limits: BTreeMap::new(),
             samples: Samples::new(&plan.data().measures.series, &[Source::Swarms, Source::Clients]),
+            rtts: BTreeMap::new(),
         };
         state.plan_due();
         SwarmRules { plan: plan.clone(), seed, state: Mutex::new(state) }
@@ -309,6 +314,13 @@ impl SwarmRules {
         Ok(state.rules.progress_of(swarm, state.online()))
     }
 
+    /// A connection of a population has this estimate of its round-trip time, and sent as often.
+    fn estimate(&self, workload: u32, population: u32, rtt_s: f64, sends: u64) -> PyResult<()> {
+        let (mut state, swarm) = self.swarm(workload)?;
+        state.rtts.entry((swarm, population)).or_default().add(Span::from_seconds(rtt_s), sends);
+        Ok(())
+    }
+
     /// When a series is sampled next; infinite if none is.
     fn samples_due_s(&self) -> f64 {
         due_s(self.state().samples.due())
@@ -324,7 +336,7 @@ impl SwarmRules {
         samples.look(at(now_s), |what| rules.sample(what, &online, &limit));
     }
 
-    /// The tables `downloads`, `populations`, `pieces`, `have` and `series` by name, each as its columns by name.
+    /// The tables `downloads`, `populations`, `pieces`, `have`, `series` and `rtts` by name, each as its columns by name.
     /// `timeouts` are the retransmission timeouts of each peer, by its number.
     fn tables(&self, now_s: f64, timeouts: BTreeMap<u32, u64>) -> Vec<Named> {
         let state = self.state();
@@ -339,7 +351,11 @@ impl SwarmRules {
         let name = |what, source| state.rules.source_name(plan, what, source).unwrap_or_default();
         let tables = state.rules.tables(plan, at(now_s), state.online(), sum);
         let series = state.samples.table(name);
-        tables.into_iter().chain([series]).map(named).collect()
+        let estimates = state.rtts.iter().map(|((swarm, population), estimates)| {
+            let spec = &state.rules.swarm(*swarm).spec;
+            (&*spec.name, &*spec.populations[*population as usize].name, estimates)
+        });
+        tables.into_iter().chain([series, rtts(estimates)]).map(named).collect()
     }
 
     /// Bits that decide the content of a swarm's file.

@@ -1,8 +1,9 @@
 use super::capture::PacketTrace;
 use super::connection_log::ConnectionLogs;
 use super::transport::Transport;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 use flashcrowd_plan::Measures;
+use flashcrowd_workload::RttEstimates;
 
 /// Measurements per packet or per send: histograms and round-trip times of each class of sockets, as
 /// the paper of Rao et al. (2010) plots them, a trace, logs. Nothing is kept that was not asked for.
@@ -28,24 +29,17 @@ pub(crate) struct Class {
     pub(crate) payloads: Vec<u64>,
     /// Sends by whole milliseconds since the last one on the same connection.
     pub(crate) gaps: Vec<u64>,
-    pub(crate) rtts: Rtts,
+    pub(crate) rtts: RttEstimates,
 }
 
-/// TCP's smoothed round-trip time, sampled at each send.
-#[derive(Default)]
-pub(crate) struct Rtts {
-    pub(crate) samples: u64,
-    sum: Span,
-    min: Option<Span>,
-    max: Span,
-}
-
-impl Rtts {
-    /// Mean, minimum and maximum in seconds.
-    pub(crate) fn summary(&self) -> Option<(f64, f64, f64)> {
-        let min = self.min?;
-        let mean = self.sum.seconds() / self.samples as f64;
-        Some((mean, min.seconds(), self.max.seconds()))
+impl Class {
+    /// The bins of one of its histograms, with its names.
+    pub(crate) fn bins<'a>(
+        &'a self,
+        counts: &'a [u64],
+    ) -> impl Iterator<Item = (&'a str, &'a str, u32, u64)> {
+        let bins = (0u32..).zip(counts);
+        bins.map(|(bin, count)| (self.workload.as_str(), self.group.as_str(), bin, *count))
     }
 }
 
@@ -76,7 +70,7 @@ impl Monitor {
             group: group.to_owned(),
             payloads: Vec::new(),
             gaps: Vec::new(),
-            rtts: Rtts::default(),
+            rtts: RttEstimates::default(),
         });
     }
 
@@ -115,11 +109,7 @@ impl Monitor {
         }
         let srtt = transport.and_then(|transport| transport.stats().srtt);
         if let (true, Some(srtt)) = (self.rtts, srtt) {
-            let rtts = &mut class.rtts;
-            rtts.samples += 1;
-            rtts.sum += srtt;
-            rtts.min = Some(rtts.min.map_or(srtt, |min| min.min(srtt)));
-            rtts.max = rtts.max.max(srtt);
+            class.rtts.add(srtt, 1);
         }
     }
 }

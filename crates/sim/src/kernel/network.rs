@@ -7,6 +7,7 @@ use flashcrowd_link::Conditions;
 use flashcrowd_plan as plan;
 use flashcrowd_topology::{Advance, Carried, Dequeued, SharedLink, Topology};
 use flashcrowd_transport::tcp::Segment;
+use flashcrowd_workload::Sample;
 use std::collections::BTreeMap;
 
 /// The totals of the network.
@@ -56,6 +57,9 @@ impl Network {
     }
     pub(crate) fn link(&self, link: u32) -> &Link {
         self.topology.link(link)
+    }
+    pub(crate) fn sample(&mut self, now: Time, what: plan::Sampled) -> Vec<(u32, Sample)> {
+        self.topology.sample(now, what)
     }
     pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
         self.topology.link_mut(link).queued_packets(now)

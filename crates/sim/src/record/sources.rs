@@ -5,25 +5,9 @@ use flashcrowd_plan::{Sampled, Source};
 /// application.
 pub(crate) fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sample)> {
     match what.source() {
-        Source::Links => links(world, what),
+        Source::Links => world.network.sample(world.now, what),
         _ => apps.iter().flat_map(|app| app.sample(world, what)).collect(),
     }
-}
-
-/// The same for links with a rate.
-fn links(world: &mut World, what: Sampled) -> Vec<(u32, Sample)> {
-    let now = world.now;
-    let indexed = (0u32..).zip(world.network.links());
-    let rated: Vec<u32> =
-        indexed.filter(|(_, link)| link.is_rated()).map(|(index, _)| index).collect();
-    let mut value = |link: u32| match what {
-        Sampled::QueuePackets => Sample::Level(f64::from(world.network.queued_packets(link, now))),
-        Sampled::QueueDelay => {
-            Sample::Level(world.network.link(link).queueing_delay(now).seconds())
-        }
-        _ => Sample::Bits(world.network.link(link).sent(now).bits),
-    };
-    rated.into_iter().map(|link| (link, value(link))).collect()
 }
 
 /// The name of the link, flow or swarm that a series is about.

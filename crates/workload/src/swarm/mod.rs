@@ -66,7 +66,8 @@ struct Measures {
 pub struct Swarm {
     /// Its index among the plan's workloads.
     pub workload: u32,
-    spec: plan::Swarm,
+    /// What the plan says of it.
+    pub spec: plan::Swarm,
     /// How many pieces its file has.
     pub pieces: u32,
     /// Its peers by their numbers in it, in the order of arrival.

@@ -1,7 +1,7 @@
 use crate::{numbers, plan, seconds};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{Plan, Sampled, Transfer, Window, Windowed, Workload};
-use flashcrowd_workload::{End, Sample, Sender, Transfers};
+use flashcrowd_plan::{Plan, Sampled, Series, Source, Transfer, Window, Windowed, Workload};
+use flashcrowd_workload::{End, Sample, Samples, Sender, Transfers};
 use proptest::prelude::*;
 
 fn transfer(name: &str, size_bytes: Option<u64>, stop: Option<u64>) -> Workload {
@@ -114,6 +114,32 @@ fn what_is_over_or_has_not_begun_has_no_window() {
     assert_eq!(sampled(&transfers, Sampled::Window), []);
     assert_eq!(transfers.source_name(Sampled::Rtt, 1).as_deref(), Some("file/1"));
     assert_eq!(transfers.source_name(Sampled::Online, 1), None);
+}
+
+#[test]
+fn an_engine_that_looks_late_misses_no_window_and_no_sample() {
+    let mut plan = sized();
+    let (from_ns, to_ns) = (Span::from_secs(3), Some(Span::from_secs(5)));
+    plan.measures.windows = vec![Window { table: Windowed::Transfers, from_ns, to_ns }];
+    let every = |what| Series { what, every_ns: Span::from_secs(1) };
+    plan.measures.series = vec![every(Sampled::Goodput), every(Sampled::Online)];
+    let mut transfers = started(&plan);
+    transfers.flows.truncate(1);
+    let mut samples = Samples::new(&plan.measures.series, &[Source::Flows]);
+    for (second, received) in [(3, 100), (4, 200), (7, 900)] {
+        let due = transfers.due().min(samples.due()) <= seconds(second);
+        assert!(due && samples.is_due(seconds(second), Sampled::Goodput));
+        transfers.flows[0].received = received;
+        transfers.look(seconds(second), sender(0));
+        samples.look(seconds(second), |what| transfers.sample(what, sender(0)));
+    }
+    assert_eq!((transfers.due(), samples.due()), (Time::NEVER, seconds(8)));
+    let table = transfers.table(&plan, seconds(8), sender(0));
+    assert_eq!(numbers(&table, "bytes"), [800.0]);
+    let series = samples.table(|_, _| String::new());
+    assert_eq!(numbers(&series, "t_s"), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    let bits = [800.0, 0.0, 0.0, 0.0, 800.0, 5600.0, 0.0, 0.0];
+    assert_eq!(numbers(&series, "value"), bits, "rates add up to all that came");
 }
 
 #[derive(Clone, Copy, Debug)]
