@@ -66,5 +66,5 @@ def test_nothing_else_constructs_an_engine() -> None:
         for path in ROOT.rglob("*.py")
         if re.search(r"\bSimulator\b|_core\.simulate\b", path.read_text())
     ]
-    known = ("refusal", "registry", "simulation")
+    known = ("registry", "simulation")
     assert sorted(named) == [f"engines/{name}.py" for name in known]

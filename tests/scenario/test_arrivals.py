@@ -182,7 +182,7 @@ def test_sessions_are_drawn_from_a_file(tmp_path: Path) -> None:
     document["workloads"]["swarm"]["populations"]["people"] |= as_written
     jsonschema_rs.Draft202012Validator(study_schema()).validate(document)
     assert lowered(made, "departure") == {
-        "kind": "session", "stay_s": [(0.0, 60.0), (0.5, 120.0), (1.0, 3600.0)],
+        "kind": "session", "stay_s": [[0.0, 60.0], [0.5, 120.0], [1.0, 3600.0]],
     }  # fmt: skip
     assert Study.from_dict(made.resolved()).fingerprint() == made.fingerprint()
 
