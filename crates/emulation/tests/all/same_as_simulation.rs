@@ -3,16 +3,13 @@
 //!
 //! The simulator captures what its hosts send and receive; what they sent is replayed here.
 
-mod any_link;
-mod networks;
-
-use any_link::{any_core, any_framing, any_queue};
+use crate::any_link::{any_core, any_framing, any_queue};
+use crate::networks::{line, network, rate};
 use flashcrowd_base::{Quantiles, Span, Time};
 use flashcrowd_emulation::Network;
 use flashcrowd_link::{Conditions, Jitter, JitterShape, Queue, Trace};
 use flashcrowd_plan::{Change, Draw, DrawnDelay, Plan, What};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
-use networks::{line, network, rate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

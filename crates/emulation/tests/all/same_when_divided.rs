@@ -2,16 +2,13 @@
 //! which hand packets over without losing time: the same arrive, at the same nanosecond, and the links
 //! say the same of themselves.
 
-mod any_link;
-mod networks;
-
-use any_link::{any_core, any_framing, any_queue};
+use crate::any_link::{any_core, any_framing, any_queue};
+use crate::networks::{line, network, rate};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::{Division, InTransit, Network, Totals};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{Call, Change, PageSize, Plan, Reading, Web, What, Workload};
 use flashcrowd_workload::Column;
-use networks::{line, network, rate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,13 +1,11 @@
 //! Super-segments, which a host leaves to its network card: whole where nothing on the way has a queue or loses
 //! frames, cut into frames elsewhere.
 
-mod networks;
-
+use crate::networks::{line, network};
 use flashcrowd_base::{Probability, Span, Time};
 use flashcrowd_emulation::{Network, Offload};
 use flashcrowd_link::{Conditions, Loss, LossModel, Side};
 use flashcrowd_plan::Plan;
-use networks::{line, network};
 
 /// struct virtio_net_hdr of a super-segment of TCP over IPv4 in frames of 1448 bytes of payload.
 fn offload() -> Offload {

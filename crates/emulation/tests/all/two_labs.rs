@@ -2,8 +2,7 @@
 //! Where this user may not make namespaces the test says so and does nothing.
 #![cfg(target_os = "linux")]
 
-mod networks;
-
+use crate::networks::{line, network, rate};
 use flashcrowd_base::Span;
 use flashcrowd_emulation::Division;
 use flashcrowd_emulation::linux::{
@@ -11,7 +10,6 @@ use flashcrowd_emulation::linux::{
 };
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_workload::Column;
-use networks::{line, network, rate};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 

@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(unreachable_pub)]
 
-#[path = "../../transport/tests/all/limits/mod.rs"]
-mod limits;
+#[path = "../../../transport/tests/all/limits/mod.rs"]
+mod body;
 
+use body::Port;
 use flashcrowd_live::{Options, Socket};
 use flashcrowd_transport::utp::{Limits, Packet, PacketKind, profiles, wire};
-use limits::Port;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn syn(connection_id: u16) -> Packet {
 
 #[test]
 fn strangers_are_bounded() {
-    limits::strangers_are_bounded(Real::new);
+    body::strangers_are_bounded(Real::new);
 }
 
 #[tokio::test]

@@ -1,10 +1,8 @@
 //! The workloads at full length, over several seeds: ours against the best of the others, and all against the numbers of
 //! the prototype and of the paper. 67 s of processor time; `make test-slow` runs them, and
-//! `cargo test -p flashcrowd-origin --test full -- --ignored --nocapture` prints what comes out.
+//! `cargo test -p flashcrowd-origin --test all full -- --ignored --nocapture` prints what comes out.
 
-mod crowd;
-
-use crowd::{Line, Outcome, T1, T3, TEN, Workload, paper_disk, run, workloads};
+use crate::crowd::{Line, Outcome, T1, T3, TEN, Workload, paper_disk, run, workloads};
 use flashcrowd_base::Span;
 use flashcrowd_origin::{Circus, InOrder, Scheduling, Settings};
 

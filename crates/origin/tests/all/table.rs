@@ -2,9 +2,7 @@
 //! read for a byte sent, the disk's busy part, clients left at the end, and for each line the mean time of downloads in
 //! seconds with their number. Lines alone need 2782 s (T1), 429 s (10T) and 96 s (T3). A changed behaviour is a changed table.
 
-mod crowd;
-
-use crowd::{paper_disk, run, workloads};
+use crate::crowd::{paper_disk, run, workloads};
 use flashcrowd_base::Span;
 use flashcrowd_origin::{Scheduling, Settings};
 use std::fmt::Write;

@@ -2,8 +2,7 @@
 //! small swarm with one field changed does not run as before. What the field does exactly, the
 //! unit tests say; here the table shows in which direction it pulls.
 
-mod util;
-
+use crate::util::{Make, Swarm, secs, torrent};
 use flashcrowd_base::Span;
 use flashcrowd_swarm::profile::{
     CandidateOrder, FreeSlot, Interest, LeechChoker, MeterStart, MixedModeAlgorithm, PieceOrder,
@@ -12,7 +11,6 @@ use flashcrowd_swarm::profile::{
 use flashcrowd_swarm::{AnnounceEvent, TrackerRules, UnchokeEnd};
 use std::fmt::Write;
 use std::ops::{Deref, DerefMut};
-use util::{Make, Swarm, secs, torrent};
 
 /// What a swarm goes by: its clients' profile, and its tracker's rules.
 struct Rules {

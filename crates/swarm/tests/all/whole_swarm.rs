@@ -1,7 +1,6 @@
 //! Whole swarms, on pipes that delay and lose nothing.
 
-mod util;
-
+use crate::util::{Make, Swarm, secs, torrent};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::profile::{
     FreeSlot, Interest, PieceOrder, Profile, RequestPipeline, SeedChoker, Sharing, SuggestMode,
@@ -11,7 +10,6 @@ use flashcrowd_swarm::{AnnounceEvent, Message, Torrent, TrackerRules};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use util::{Make, secs, torrent};
 
 fn mainline() -> Profile {
     named("mainline-4.0.2").expect("it ships")
@@ -73,9 +71,8 @@ fn a_fast_seed_keeps_all_uplinks_busy_and_a_slow_one_governs_the_crowd() {
     let utilisation = |seed_kilobytes| {
         let make = Make::new(mainline(), 30, torrent(64));
         let mut swarm = Make { seed_kilobytes: Some(seed_kilobytes), ..make }.build();
-        let up = |swarm: &util::Swarm| -> u64 {
-            swarm.peers[1..].iter().map(|peer| peer.bytes_up()).sum()
-        };
+        let up =
+            |swarm: &Swarm| -> u64 { swarm.peers[1..].iter().map(|peer| peer.bytes_up()).sum() };
         swarm.run_until(secs(120));
         let before = up(&swarm);
         swarm.run_until(secs(180));
@@ -307,7 +304,7 @@ fn a_seed_that_hides_spreads_the_file_with_less_of_its_own_upload() {
         let mut profile = flashcrowd_swarm::profile::named("ns2-2011").expect("it ships");
         profile.super_seeding = super_seeding;
         let mut swarm = Make { split: true, ..Make::new(profile, 20, torrent(40)) }.build();
-        let spread = |swarm: &util::Swarm| {
+        let spread = |swarm: &Swarm| {
             (0..40).all(|piece| swarm.peers[1..].iter().any(|peer| peer.bitfield().has(piece)))
         };
         let mut at = secs(0);

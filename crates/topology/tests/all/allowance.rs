@@ -1,13 +1,11 @@
 //! What leaves a link is never more than its rates and traces allow, whatever becomes of them.
 
-mod road;
-
+use crate::road::Frame;
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_link::{CoDel, Conditions, Queue, Trace};
 use flashcrowd_plan::{CorePath, Host, Link, Network, Window, Windowed};
 use flashcrowd_topology::{LinkWindow, Topology};
 use proptest::prelude::*;
-use road::Frame;
 
 /// What happens at an instant.
 #[derive(Clone, Debug)]

@@ -1,13 +1,11 @@
 //! Packets from host to host through a topology, driven by a small event loop.
 
-mod road;
-
+use crate::road::Frame;
 use flashcrowd_base::{Quantiles, Rate, Span, Time};
 use flashcrowd_link::{Choke, CoDel, Conditions, Drr, FqCoDel, Queue, Red, Sfq};
 use flashcrowd_plan::{CorePath, Draw, Host, Link, Network};
 use flashcrowd_topology::{Advance, Topology};
 use proptest::prelude::*;
-use road::Frame;
 use std::collections::BTreeMap;
 
 /// What happens next: a packet is due somewhere, or a link can send.

@@ -1,10 +1,8 @@
 //! Every controller on every trap, as numbers: a changed behaviour is a changed table. Each trap says what it is and
 //! why it matters; the aims are the last test's.
 
-mod line;
-
+use crate::line::{Outcome, Pilot, Scenario, oracle, run};
 use flashcrowd_upload::{Phase, STATES, UploadControl};
-use line::{Outcome, Pilot, Scenario, oracle, run};
 use std::fmt::Write;
 
 /// Whether `t` lies in a part of each period.
@@ -185,7 +183,7 @@ fn the_line_shows_what_the_paper_found() {
     let unlimited = UploadControl::named("unlimited").unwrap();
     let without = run(&scenario, &Pilot::Control(&unlimited));
     assert!(without.download.unwrap() < 0.6 && without.half > 500.0, "{without:?}");
-    let with = run(&scenario, &Pilot::Control(&line::fixed(0.7)));
+    let with = run(&scenario, &Pilot::Control(&crate::line::fixed(0.7)));
     assert!(with.download.unwrap() > 0.9, "{with:?}");
     let utp = Scenario { utp: true, download: |_| false, ..Scenario::default() };
     let yields = run(&utp, &Pilot::Control(&unlimited));

@@ -2,10 +2,10 @@
 #![allow(unreachable_pub)]
 
 // The ends and the network are those of our own tests.
-#[path = "../../../transport/tests/all/utp/host.rs"]
+#[path = "../../../../transport/tests/all/utp/host.rs"]
 #[allow(dead_code)]
 mod host;
-#[path = "../../../transport/tests/all/utp/world.rs"]
+#[path = "../../../../transport/tests/all/utp/world.rs"]
 #[allow(dead_code)]
 mod world;
 
