@@ -84,8 +84,10 @@ endif
 
 .PHONY: compile-tests yield-no-more
 COMPILING := .venv/compiling
+# Python's too, once: in a fresh clone each worker would rewrite the assertions of all files.
 compile-tests:
-	@echo $$$$ > $(COMPILING); exec $(YIELDING) cargo test $(CRATES) --locked --no-run
+	@echo $$$$ > $(COMPILING); $(YIELDING) $(BIN)/pytest --collect-only -q >/dev/null; \
+	exec $(YIELDING) cargo test $(CRATES) --locked --no-run
 
 # What cargo starts from now on; where users may not raise a priority, it stays as it is.
 yield-no-more:
