@@ -1025,13 +1025,13 @@ def run_table(
     reason: str,
     end_s: float = 0.0,
     *,
-    packets: tuple[int, int, int, int] = (0, 0, 0, 0),
+    packets: tuple[int, int, int, int] | None = None,
     payload_bytes: int = 0,
     retransmitted_packets: int = 0,
 ) -> _Columns:
     """The table `run`, as columns, of a run that programs played.
 
-    Its `packets` were sent, delivered, lost and dropped.
+    Its `packets`, if it counts any, were sent, delivered, lost and dropped.
     """
 
 def with_undelivered(outcome: str, reason: str, lines: Sequence[str]) -> tuple[str, str]:

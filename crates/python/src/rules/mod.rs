@@ -113,20 +113,21 @@ pub(crate) fn with_undelivered(
     }
 }
 
-/// The table `run` as its columns, of a run that programs played: its `packets` were sent, delivered, lost and dropped.
+/// The table `run` as its columns, of a run that programs played: its `packets`, if it counts
+/// any, were sent, delivered, lost and dropped.
 #[pyfunction]
 #[pyo3(signature = (
-    outcome, reason, end_s=0.0, *, packets=(0, 0, 0, 0), payload_bytes=0, retransmitted_packets=0
+    outcome, reason, end_s=0.0, *, packets=None, payload_bytes=0, retransmitted_packets=0
 ))]
 pub(crate) fn run_table(
     outcome: &str,
     reason: &str,
     end_s: f64,
-    packets: (u64, u64, u64, u64),
+    packets: Option<(u64, u64, u64, u64)>,
     payload_bytes: u64,
     retransmitted_packets: u64,
 ) -> Named {
-    let (sent, delivered, lost, dropped) = packets;
+    let (sent, delivered, lost, dropped) = packets.unwrap_or_default();
     let totals = Totals {
         events: sent + delivered,
         packets_sent: sent,
