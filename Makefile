@@ -79,15 +79,18 @@ test: build ## All tests but those marked slow
 
 ifdef LANES
 test-unclocked yield-no-more: test-clocked
+test-unclocked: collect-tests
 test-rust: yield-no-more compile-tests
 endif
 
-.PHONY: compile-tests yield-no-more
+.PHONY: compile-tests collect-tests yield-no-more
 COMPILING := .venv/compiling
-# Python's too, once: in a fresh clone each worker would rewrite the assertions of all files.
 compile-tests:
-	@echo $$$$ > $(COMPILING); $(YIELDING) $(BIN)/pytest --collect-only -q >/dev/null; \
-	exec $(YIELDING) cargo test $(CRATES) --locked --no-run
+	@echo $$$$ > $(COMPILING); exec $(YIELDING) cargo test $(CRATES) --locked --no-run
+
+# Once: in a fresh clone each worker would rewrite the assertions of all files.
+collect-tests: build
+	@$(YIELDING) $(BIN)/pytest --collect-only -q >/dev/null
 
 # What cargo starts from now on; where users may not raise a priority, it stays as it is.
 yield-no-more:
