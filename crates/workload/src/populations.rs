@@ -13,7 +13,7 @@ pub struct RttEstimates {
 }
 
 impl RttEstimates {
-    /// It is this at so many sends.
+    /// It is this at that number of sends.
     pub fn add(&mut self, estimate: Span, sends: u64) {
         self.samples += sends;
         self.sum += estimate * sends;
