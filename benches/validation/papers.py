@@ -31,10 +31,11 @@ class Count:
 
 
 def counts() -> Iterator[Count]:
-    """Each paper by the largest campaign that its page has."""
+    """Each paper by the largest campaign that its page has, and that is complete."""
     for name in names():
         page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-        yield next(found for it in CAMPAIGNS if (found := _count(page, name, it)))
+        found = (_count(page, name, it) for it in CAMPAIGNS)
+        yield next(it for it in found if it and not it.of.get("not run"))
 
 
 def _count(page: str, paper: str, campaign: str) -> Count | None:

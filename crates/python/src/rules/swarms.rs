@@ -333,7 +333,7 @@ impl SwarmRules {
         let online =
             |number: u32| rules.peer(number).is_online().then(|| progress[number as usize]);
         let limit = |number: u32| limit(rules, limits, number);
-        samples.look(at(now_s), |what| rules.sample(what, &online, &limit));
+        samples.look(at(now_s), |what| rules.sample(what, online, limit));
     }
 
     /// The tables `downloads`, `populations`, `pieces`, `have`, `series` and `rtts` by name, each as its columns by name.
