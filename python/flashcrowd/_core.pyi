@@ -289,9 +289,9 @@ def simulate(plan: Plan, seed: int, handle: RunHandle | None = None) -> dict[str
 
 @final
 class Plan:
-    """A plan, parsed once. Those who need it share it.
+    """A plan, parsed once. Those who need it share it, and its parts: they must not be changed.
 
-    Its parts are shared, too: they must not be changed.
+    Two plans with the same text are equal.
     """
 
     def __new__(cls, text: str, like: Plan | None = None) -> Plan:

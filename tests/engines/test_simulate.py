@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -13,6 +14,7 @@ from tests.engines import plans
 from flashcrowd import _core
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
 from flashcrowd.engines.simulation import Simulator
+from flashcrowd.plan.types import Stop
 from flashcrowd.store import schema
 
 EACH = [
@@ -93,6 +95,24 @@ def test_a_cancelled_run_is_the_engines_word_too() -> None:
 def test_what_is_no_plan_is_refused(text: str) -> None:
     with pytest.raises(_core.PlanError, match="plan: "):
         _core.Plan(text)
+
+
+def test_a_plan_with_another_part_is_another_plan() -> None:
+    stop: Stop = {"horizon_ns": 10**9, "stall_ns": 10**9}
+    other = SMALL.with_(stop=stop)
+    assert (other.stop, other.workloads) == (stop, SMALL.workloads) == (stop, WHOLE["workloads"])
+    assert SMALL.stop == WHOLE["stop"]
+    assert other != SMALL
+    assert other.with_(stop=stop) == other
+    assert json.loads(other.to_json()) == {**WHOLE, "stop": stop}
+
+
+@pytest.mark.parametrize(
+    ("part", "said"), [({"stops": {}}, "unknown field `stops`"), ({"stop": {}}, "missing field")]
+)
+def test_a_part_that_is_none_is_refused(part: dict[str, Any], said: str) -> None:
+    with pytest.raises(_core.PlanError, match=said):
+        SMALL.with_(**part)
 
 
 def test_an_impossible_plan_names_the_place() -> None:
