@@ -88,9 +88,10 @@ COMPILING := .venv/compiling
 compile-tests:
 	@echo $$$$ > $(COMPILING); exec $(YIELDING) cargo test $(CRATES) --locked --no-run
 
-# Once: in a fresh clone each worker would rewrite the assertions of all files.
+# Once: in a fresh clone each worker would rewrite the assertions of all files. Without tests run, syrupy would find all
+# snapshots unused.
 collect-tests: build
-	@$(YIELDING) $(BIN)/pytest --collect-only -q >/dev/null
+	@$(YIELDING) $(BIN)/pytest --collect-only -q -p no:syrupy >/dev/null
 
 # What cargo starts from now on; where users may not raise a priority, it stays as it is.
 yield-no-more:
