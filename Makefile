@@ -157,7 +157,7 @@ lint-rust:
 	cargo fmt --all --check
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
 	$(RUSTDOC)
-	cargo check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
+	cargo check --quiet --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
 lint-python: venv
 	$(BIN)/ruff check
