@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
+from tests.engines import plans
 
 from flashcrowd.base.errors import Cancelled
 from flashcrowd.base.need import Need
@@ -112,8 +112,8 @@ def test_large_runs_without_crowds_have_their_emulators_apart(
 ) -> None:
     monkeypatch.setattr(budget, "cores", lambda: 2)
     large = budget.PACKETS_PER_CORE + 1.0
-    transfers: Any = {"workloads": [{"kind": "transfer"}, {"kind": "ping"}]}
-    crowd: Any = {"workloads": [{"kind": "transfer"}, {"kind": "swarm"}]}
+    transfers = plans.made(plans.plan(2, [plans.transfer(), plans.ping()]))
+    crowd = plans.made(plans.plan(3, [plans.transfer(), plans.swarm(3)]))
     assert steered(transfers, large)
     assert not steered(transfers, large - 1.0)
     assert not steered(crowd, large)

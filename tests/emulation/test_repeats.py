@@ -15,6 +15,11 @@ from flashcrowd.engines.emulation import SELF_TESTS, Emulator
 from flashcrowd.study import Study
 
 Rows = Mapping[str, Any]
+WRONG = {
+    "probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0,
+    "low": None, "high": None, "within": 0,
+}  # fmt: skip
+"""A probe that did not find the plan's network."""
 
 
 @pytest.mark.parametrize(("asked", "outcome", "played"), [(0, "invalid", 1), (2, "completed", 3)])
@@ -47,13 +52,12 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
 ) -> None:
     (run,) = Study.load(study).runs()
     nothing = emulation._failed("")["run"][0]
-    wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     probed: list[int] = []
 
     def in_lab(plan: Plan, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             probed.append(seed)
-            return {"probes": [wrong], "late": late}
+            return {"probes": [WRONG], "late": late}
         return {"run": [{**nothing, "outcome": "completed"}]}
 
     monkeypatch.setattr(emulation, "in_lab", in_lab)
@@ -76,13 +80,12 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
 ) -> None:
     (run,) = Study.load(study).runs()
     nothing = emulation._failed("")["run"][0]
-    wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     tests, runs = [0], [0]
 
     def in_lab(plan: Plan, seed: int, handle: Any, probe: bool = False, **_: Any) -> Rows:
         if probe:
             tests[0] += 1
-            return {"probes": [{**wrong, "within": int(tests[0] > 2)}], "late": []}
+            return {"probes": [{**WRONG, "within": int(tests[0] > 2)}], "late": []}
         runs[0] += 1
         return {"run": [{**nothing, "outcome": "completed", "reason": ""}]}
 

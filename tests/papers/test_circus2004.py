@@ -207,7 +207,7 @@ def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(
         assert (scale, *proportions) == (16, 128 << 20, 64 << 10)
         assert Size(origin["files"]["size"]).bytes * scale == 512 << 20
         for point in study.points():
-            plan = json.loads(point.plan().to_json())
+            plan = point.plan().parsed
             assert sys.platform != "linux" or list(IMPOSSIBLE[real](plan)) == []
         studies[name] = _unrun(name, quick=quick, real=real)
     untold = CIRCUS.untold(real)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from flashcrowd._core import Plan
 from flashcrowd.clients import settings
 from flashcrowd.emulation.requirements import impossible
 from flashcrowd.engines import PlanRejected, registry
@@ -29,9 +29,9 @@ def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
     prepared = campaign.prepared(chosen, study, quick=quick, real="emulation")
     points = prepared.points()
     for point in (points[0], points[-1]):
-        plan = json.loads(point.plan().to_json())
+        plan = point.plan().parsed
         assert list(impossible(plan)) == []
-        for workload in plan["workloads"]:
+        for workload in plan.workloads:
             for population in workload["populations"] if workload["kind"] == "swarm" else ():
                 assert settings.of(plan, population)
 
@@ -39,8 +39,8 @@ def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
 def test_what_cannot_be_played_is_refused_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def last(plan: dict) -> list[str]:
-        lines = any(it["kind"] == "ping" for it in plan["workloads"])
+    def last(plan: Plan) -> list[str]:
+        lines = any(it["kind"] == "ping" for it in plan.workloads)
         return ["no client is installed; take another machine"] if lines else []
 
     monkeypatch.setattr("flashcrowd.engines.emulation.missing", last)
@@ -51,7 +51,7 @@ def test_what_cannot_be_played_is_refused_before_anything_is_simulated(
 
 def test_a_full_study_of_rao2010_is_the_paper_s() -> None:
     study = campaign.prepared(paper.load("rao2010"), "latency", quick=False, real="emulation")
-    assert (len(study.points()), study.repeats) == (50, 10)
+    assert (len(study.points()), study.repeats) == (50, 5)
     document = study.resolved()
     assert document["network"]["groups"]["leechers"]["hosts"] == 300
     leechers = document["workloads"]["torrent"]["populations"]["leechers"]

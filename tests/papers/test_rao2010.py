@@ -66,7 +66,7 @@ def test_what_claims_select_is_swept(name: str) -> None:
 def test_the_paper_s_own_set_up_is_what_is_run() -> None:
     study = campaign.prepared(RAO, "latency", quick=False)
     assert len(study.points()) == 50
-    assert study.repeats == 10
+    assert study.repeats == 5
     document = study.resolved()
     assert document["network"]["groups"]["leechers"]["hosts"] == 300
     torrent = document["workloads"]["torrent"]
