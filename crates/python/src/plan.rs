@@ -77,10 +77,10 @@ macro_rules! parts {
             fn new(py: Python<'_>, text: &str, like: Option<&Plan>) -> PyResult<Plan> {
                 let like = like.map(|it| &*it.0);
                 let read = py.detach(|| {
-                    // The error of the whole plan has the place.
-                    Read::new(text, like).map_err(|error| match serde_json::from_str(text) {
-                        Err(error) => PlanError::new_err(format!("plan: {error}")),
-                        Ok(flashcrowd_plan::Plan { .. }) => PlanError::new_err(format!("plan: {error}")),
+                    Read::new(text, like).map_err(|error| {
+                        // The error of the whole plan has the place.
+                        let whole = serde_json::from_str::<flashcrowd_plan::Plan>(text);
+                        PlanError::new_err(format!("plan: {}", whole.err().unwrap_or(error)))
                     })
                 })?;
                 Ok(Plan(Arc::new(read)))

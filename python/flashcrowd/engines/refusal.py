@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from flashcrowd import _core
-from flashcrowd._core import Plan
+from flashcrowd._core import Plan, PlanError
 from flashcrowd.base.errors import PlanRejected, first
-from flashcrowd.plan.place import in_study
+from flashcrowd.plan.place import rejected
 
 
 def check(plan: Plan) -> None:
@@ -18,8 +17,8 @@ def check(plan: Plan) -> None:
     """
     try:
         plan.check()
-    except _core.PlanError as error:
-        raise PlanRejected(in_study(str(error), plan.to_json())) from None
+    except PlanError as error:
+        raise rejected(error, plan.to_json()) from None
 
 
 def check_for(plan: Plan, title: str, problems: Callable[[Plan], Iterable[str]]) -> None:

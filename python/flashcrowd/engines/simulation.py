@@ -11,9 +11,9 @@ from flashcrowd import _core
 from flashcrowd._core import Plan
 from flashcrowd.base.cores import cores
 from flashcrowd.base.need import Need
-from flashcrowd.engines import Build, Cancelled, EngineFault, Finish, PlanRejected, refusal
+from flashcrowd.engines import Build, Cancelled, EngineFault, Finish, refusal
 from flashcrowd.plan.digest import digest
-from flashcrowd.plan.place import in_study
+from flashcrowd.plan.place import rejected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,12 +39,7 @@ class Simulator:
 
     def needs(self, plans: Sequence[Plan]) -> list[Need | None]:
         """The predicted need of a run of each plan, see `Engine.needs`."""
-        try:
-            return [Need(*plan.need()) for plan in plans]
-        except _core.PlanError as error:
-            for plan in plans:
-                refusal.check(plan)
-            raise PlanRejected(str(error)) from None
+        return [_need(plan) for plan in plans]
 
     def at_once(self, needs: Sequence[Need]) -> int:
         """One a core."""
@@ -57,7 +52,7 @@ class Simulator:
         except _core.Cancelled:
             raise Cancelled from None
         except _core.PlanError as error:
-            raise PlanRejected(in_study(str(error), plan.to_json())) from None
+            raise rejected(error, plan.to_json()) from None
         except _core.EngineFault as error:
             build = _core.build_info()
             raise EngineFault(
@@ -107,3 +102,11 @@ class Simulator:
     def build(self) -> Build:
         """Version, commit, compiler, and the digest of the engine's sources."""
         return _core.build_info()
+
+
+def _need(plan: Plan) -> Need:
+    """The predicted need of a run of a plan."""
+    try:
+        return Need(*plan.need())
+    except _core.PlanError as error:
+        raise rejected(error, plan.to_json()) from None

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from flashcrowd._core import PlanError
 from flashcrowd.base import paths
+from flashcrowd.base.errors import PlanRejected
 
 _SAID = re.compile(r"(?:plan: )?(?P<place>[a-z0-9_]+(?:\.[a-z0-9_]+|\[[0-9]+\])*): (?P<what>.+)")
 _STEP = re.compile(r"([a-z0-9_]+)|\[([0-9]+)\]")
@@ -42,6 +44,11 @@ def in_study(said: str, plan_json: str) -> str:
             place.append(here["name"] if named else int(index))
     what = _UNIT.sub(r"\1", match["what"])
     return f"{paths.join(place)}: {what}"
+
+
+def rejected(error: PlanError, plan_json: str) -> PlanRejected:
+    """The refusal of a plan, in the words of its study."""
+    return PlanRejected(in_study(str(error), plan_json))
 
 
 def _read(plan_json: str) -> Any:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashcrowd import _core
-from flashcrowd.base.errors import PlanRejected, Problem, StudyError
+from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.base.kept import Kept
 from flashcrowd.plan import types
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.parts import FORMAT
-from flashcrowd.plan.place import in_study
+from flashcrowd.plan.place import rejected
 
 MOST_BYTES = 1 << 20
 """The last plan is kept for the next if it is this short. A longer one is no point of thousands,
@@ -53,7 +53,7 @@ class Plan:
         try:
             found = _core.Plan(text, before)
         except _core.PlanError as error:
-            raise PlanRejected(in_study(str(error), text)) from None
+            raise rejected(error, text) from None
         self.kept.parsed = found if len(text) < MOST_BYTES else None
         return found
 
