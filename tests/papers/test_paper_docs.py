@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.drawing.blocks import Cell, Table
-from flashcrowd.papers import paper, paper_docs
+from flashcrowd.papers import paper, paper_docs, record
 from flashcrowd.papers.claim import Claim, Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
@@ -43,7 +43,9 @@ JUDGED = [
 def test_of_several_numbers_those_are_named_that_are_not_met(evidence: Evidence) -> None:
     measured = "3+1 2 for 2; 2+2 5 for 3 (not reproduced); 1+3 4 for 4 (undecided); n = 10"
     claim = Claim("c", "3", "Three numbers.", "level")
-    text = paper_docs.claims(evidence, [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))])
+    text = paper_docs.claims(
+        record.of(evidence, ()), [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))]
+    )
     assert "| Three numbers. | 2+2 5 for 3 |\n" in text
 
 
@@ -59,7 +61,9 @@ def test_a_cell_has_as_many_numbers_as_are_read_at_a_glance(
     evidence: Evidence, measured: str, said: str
 ) -> None:
     claim = Claim("c", "3", "Numbers.", "level")
-    text = paper_docs.claims(evidence, [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))])
+    text = paper_docs.claims(
+        record.of(evidence, ()), [Judged(claim, Finding(Verdict.NOT_REPRODUCED, measured))]
+    )
     assert f"| Numbers. | {said} |\n" in text
 
 
@@ -75,6 +79,11 @@ def _paper() -> paper.Paper:
     return Drawn("p", Path(), {"studies": {"latency": {}}, "item": [item]})
 
 
+def _replaced(text: str, evidence: Evidence, of: paper.Paper | None = None) -> str:
+    found = record.of(evidence, JUDGED)
+    return paper_docs.replaced(text, of or _paper(), evidence, found, JUDGED)
+
+
 @pytest.fixture
 def evidence(evidence: Callable[..., Evidence]) -> Evidence:
     made = evidence({("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 130.0})
@@ -86,7 +95,7 @@ def evidence(evidence: Callable[..., Evidence]) -> Evidence:
 
 
 def test_the_places_of_a_campaign_are_written_and_no_other(evidence: Evidence) -> None:
-    text = paper_docs.replaced(PAGE, _paper(), evidence, JUDGED)
+    text = _replaced(PAGE, evidence)
     assert "2026-11-29 to 2026-11-30, flashcrowd 0.1.0 (abcdef01): 12 runs of 1 study.\n" in text
     assert "| claims | reproduced | not reproduced |\n| --- | --- | --- |\n| 2 | 1 | 1 |\n" in text
     assert "| Or \\| so. | 2 [1, 3] |\n" in text
@@ -94,15 +103,15 @@ def test_the_places_of_a_campaign_are_written_and_no_other(evidence: Evidence) -
     assert "older\n" in text
     assert "old\n" not in text
     assert "oldest" not in text
-    assert paper_docs.replaced(text, _paper(), evidence, JUDGED) == text
+    assert _replaced(text, evidence) == text
 
     quick = replace(evidence, quick=True)
-    both = paper_docs.replaced(text, _paper(), quick, JUDGED)
+    both = _replaced(text, quick)
     assert "older\n" not in both
     assert both.count("| Or \\| so. |") == 1, "the whole campaign lists them already"
     for by_hand in ("old\n", "Not run.\n", "Two of eight studies have been run.\n"):
         page = PAGE.replace("old\n", by_hand, 1)
-        text = paper_docs.replaced(page, _paper(), quick, JUDGED)
+        text = _replaced(page, quick)
         assert by_hand in text
         assert "oldest" in text
         assert "| Or \\| so. | 2 [1, 3] |\n" in text, "no whole campaign lists them"
@@ -171,4 +180,4 @@ def test_real_programs_write_their_places_alone(evidence: Evidence, tmp_path: Pa
     assert "No." not in text.removeprefix(PAGE)
     # And the others leave them alone.
     assert "old" not in text.removeprefix(PAGE)
-    assert paper_docs.replaced(text, sided, evidence, JUDGED).endswith(text.removeprefix(PAGE))
+    assert _replaced(text, evidence, sided).endswith(text.removeprefix(PAGE))

@@ -24,6 +24,7 @@ from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.paper import UnknownName, names
 from flashcrowd.papers.paper_docs import NoPlace
 from flashcrowd.papers.paper_page import main_findings, tally
+from flashcrowd.papers.record import RecordError
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.store import ResultsError
 from flashcrowd.study.pool import Interrupted
@@ -60,7 +61,8 @@ def reproduce(
         Parameter(
             help="Also write how many claims met which verdict, and the tables of figures, into "
             "this page in Markdown, at the places that comments in it mark. If there are none, the "
-            "error says which lines to add."
+            "error says which lines to add. The findings of a campaign without --quick are added "
+            "to those in a JSON file beside the page, so that studies may be run one at a time."
         ),
     ] = None,
     shuffles: Annotated[
@@ -110,7 +112,7 @@ def reproduce(
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
         return stopped()
-    except (UnknownName, NoPlace, registry.UnknownEngine, ResultsError) as error:
+    except (UnknownName, NoPlace, RecordError, registry.UnknownEngine, ResultsError) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:

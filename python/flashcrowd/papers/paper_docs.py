@@ -10,7 +10,8 @@ A page has places between comments, and each is replaced:
                                          and how far they are apart; of either campaign
 
 each up to ``<!-- end of claims -->`` or ``<!-- end of item -->``. A campaign with real programs
-writes only the last of these, and others all but the last.
+writes only the last of these, and others all but the last. The whole campaign may be several of
+some studies each: beside the page is a record of what they have found, see `record`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from flashcrowd.drawing.blocks import Block, Cell, Table
+from flashcrowd.papers import record
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Paper
+from flashcrowd.papers.record import Record
 from flashcrowd.papers.verdict import Verdict
-from flashcrowd.report import wording
 from flashcrowd.store import atomic
 
 _BROKEN = f"{Verdict.NOT_REPRODUCED.value}: the paper says"
@@ -50,7 +52,9 @@ def check(page: Path, *, quick: bool, real: bool = False) -> None:
 
     Raises:
         NoPlace: it cannot be read, or has none.
+        RecordError: the record beside it cannot be read.
     """
+    record.read(page)
     if real:
         if not any(match["real"] for match in _PLACE.finditer(_read(page))):
             raise NoPlace(
@@ -68,16 +72,25 @@ def check(page: Path, *, quick: bool, real: bool = False) -> None:
 
 
 def write(page: Path, paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> None:
-    """Write what came out into the places of a page that are for it.
+    """Write what came out into the places of a page that are for it, and into its record.
 
     Raises:
         NoPlace: the page cannot be read.
+        RecordError: the record beside it cannot be read.
     """
-    written = replaced(_read(page), paper, evidence, judged)
+    found = record.of(evidence, judged)
+    if not evidence.quick:
+        found = record.read(page).after(found, paper.claims)
+        judged = found.judged(paper.claims)
+    written = replaced(_read(page), paper, evidence, found, judged)
     atomic.write_bytes(page, written.encode())
+    if not evidence.quick:
+        record.write(page, found, paper.claims)
 
 
-def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> str:
+def replaced(
+    text: str, paper: Paper, evidence: Evidence, found: Record, judged: Sequence[Judged]
+) -> str:
     """The text of a page with the places for this campaign filled."""
     items = {item.id for item in paper.items if evidence.has(item.studies)}
     place = {match["mode"]: match["text"].strip() for match in _PLACE.finditer(text)}
@@ -85,7 +98,7 @@ def replaced(text: str, paper: Paper, evidence: Evidence, judged: Sequence[Judge
 
     def filled(match: re.Match[str]) -> str:
         if match["mode"] == MODES[evidence.quick]:
-            new = claims(evidence, judged, missed=missed)
+            new = claims(found, judged, missed=missed)
         elif match["item"] in items and not evidence.quick and not match["real"]:
             new = _tables(paper.figures[match["item"]](evidence))
         else:
@@ -114,7 +127,7 @@ def write_by_programs(
         tables = [it for pair in zip(*sides, strict=True) for it in beside(*pair)]
         rows = [[it] for of in distances if of.study in item.studies for it in of.sentences]
         tables.append(Table(["simulation and real programs"], rows, ""))
-        return f"{match['begin']}{_of_runs(real)}\n\n{_tables(tables)}{match['end']}"
+        return f"{match['begin']}{record.of(real, ()).sentence}\n\n{_tables(tables)}{match['end']}"
 
     atomic.write_bytes(page, _PLACE.sub(filled, _read(page)).encode())
 
@@ -153,7 +166,7 @@ def _read(page: Path) -> str:
         raise NoPlace(f"{page}: {error}") from None
 
 
-def claims(evidence: Evidence, judged: Sequence[Judged], *, missed: bool = True) -> str:
+def claims(found: Record, judged: Sequence[Judged], *, missed: bool = True) -> str:
     """How many claims met which verdict; with `missed`, also those not reproduced."""
     counts = {v: sum(one.finding.verdict is v for one in judged) for v in Verdict}
     shown = [v for v, count in counts.items() if count]
@@ -163,7 +176,7 @@ def claims(evidence: Evidence, judged: Sequence[Judged], *, missed: bool = True)
         broken = [one for one in judged if one.finding.verdict is Verdict.NOT_REPRODUCED]
         rows = [[one.claim.says, _where_missed(one.finding.measured)] for one in broken]
         tables.append(Table([_BROKEN, "measured"], rows, ""))
-    return f"{_of_runs(evidence)}\n\n{_tables(tables)}"
+    return f"{found.sentence}\n\n{_tables(tables)}"
 
 
 CELL = 140
@@ -186,28 +199,6 @@ def _fitting(parts: list[str]) -> str:
 
     cells = map(cell, range(len(parts), 0, -1))
     return next((one for one in cells if len(one) <= CELL), cell(1))
-
-
-def _of_runs(evidence: Evidence) -> str:
-    """When, by which build, and how many runs, as a sentence."""
-    sessions = [
-        session
-        for study in evidence.studies.values()
-        for session in study.results.provenance.get("sessions", ())
-    ]
-    builds = sorted(
-        {
-            f"{it.get('version', '?')} ({str(it.get('commit', '?'))[:8]})"
-            for it in (study.results.provenance for study in evidence.studies.values())
-        }
-    )
-    days = sorted(session["finished"].partition("T")[0] for session in sessions)
-    when = " to ".join(dict.fromkeys((days[0], days[-1])))
-    runs = sum(len(study.points.runs) for study in evidence.studies.values())
-    return (
-        f"{when}, flashcrowd {', '.join(builds)}: {wording.count(runs, 'run')} of "
-        f"{wording.count(len(evidence.studies), 'study', 'studies')}."
-    )
 
 
 def _tables(blocks: Iterable[Block]) -> str:

@@ -79,6 +79,7 @@ def reproduce(
     Raises:
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
         NoPlace: `docs` cannot be read or has no place for what came out.
+        RecordError: the record beside `docs` cannot be read.
         UnknownEngine: there is no such engine.
         StudyError: a study is wrong.
         PlanRejected: the engine cannot run one of them; nothing was begun.
