@@ -34,7 +34,7 @@ class Claimed(Paper):
 
 @pytest.fixture
 def campaign(evidence: Callable[..., Evidence]) -> Callable[..., Evidence]:
-    def made(*studies: str, commit: str = "abcdef0123", day: int = 29) -> Evidence:
+    def made(*studies: str, commit: str | None = "abcdef0123", day: int = 29) -> Evidence:
         study = evidence({("20 KiB/s", "0 ms"): 100.0})["latency"]
         sessions = [{"finished": f"2026-11-{day}T10:00:00+00:00"}]
         study.results.provenance.update(  # type: ignore[attr-defined]
@@ -64,6 +64,16 @@ def test_campaigns_of_some_studies_add_up(campaign: Callable[..., Evidence]) -> 
         "2026-11-29 to 2026-11-30, flashcrowd 0.1.0 (abcdef01), 0.1.0 (fedcba98): "
     )
     assert found.sentence.endswith(" of 2 studies.")
+
+
+@pytest.mark.parametrize(
+    ("commit", "said"),
+    [("abcdef0123", "0.1.0 (abcdef01)"), ("abcdef0123+", "0.1.0 (abcdef01+)"), (None, "0.1.0")],
+)
+def test_a_build_with_other_sources_says_so(
+    campaign: Callable[..., Evidence], commit: str | None, said: str
+) -> None:
+    assert f"flashcrowd {said}: " in _after(Record({}, {}), campaign("one", commit=commit)).sentence
 
 
 def test_a_finding_goes_with_the_runs_that_it_rests_on(campaign: Callable[..., Evidence]) -> None:

@@ -141,8 +141,14 @@ def write(page: Path, record: Record, claims: Sequence[Claim]) -> None:
 def _played(study: StudyEvidence) -> Played:
     provenance = study.results.provenance
     days = sorted(it["finished"].partition("T")[0] for it in provenance.get("sessions", ()))
-    build = f"{provenance.get('version', '?')} ({str(provenance.get('commit', '?'))[:8]})"
-    return Played(build, days[0], days[-1], len(study.points.runs))
+    return Played(_build(provenance), days[0], days[-1], len(study.points.runs))
+
+
+def _build(provenance: Mapping[str, Any]) -> str:
+    """Version and short commit, with its ``+`` if sources differed from it."""
+    version, commit = provenance.get("version", "?"), provenance.get("commit") or ""
+    plus = "+" if commit.endswith("+") else ""
+    return f"{version} ({commit[:8]}{plus})" if commit else str(version)
 
 
 def _digest(claim: Claim) -> str:
