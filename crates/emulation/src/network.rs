@@ -9,11 +9,11 @@ use crate::tap::{TapRecord, Taps};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Queue;
 use flashcrowd_plan::{Plan, What, Windowed};
-use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
+use flashcrowd_topology::{Advance, SharedLink, Topology};
 use flashcrowd_workload::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 /// A plan's network between two instants, with the packets that are on their way: what a driver with a
 /// clock puts real packets into and gets them back from when they are due.
@@ -35,9 +35,6 @@ pub struct Network {
     events: BinaryHeap<Reverse<(Time, Event)>>,
     /// How many packets were in no FIFO so far.
     overtaking: u64,
-    /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
-    /// without one.
-    armed: Vec<Time>,
     /// Places of packets that a discipline dropped to make room.
     evicted: Vec<u32>,
     /// Whether some queue may look at more of a packet than its size.
@@ -138,7 +135,6 @@ impl Network {
             in_flight: InFlight::new(topology.fifos()),
             events: BinaryHeap::new(),
             overtaking: 0,
-            armed: vec![Time::NEVER; plan.network.links.len()],
             evicted: Vec::new(),
             inspects: queues.chain(changed).any(managed),
             totals: Totals::default(),
@@ -445,6 +441,11 @@ impl Network {
                 self.pool.release(packet.slot);
             }
         }
+        self.release_evicted();
+    }
+
+    /// Counts and releases what disciplines dropped to make room.
+    fn release_evicted(&mut self) {
         while let Some(slot) = self.evicted.pop() {
             self.totals.dropped += 1;
             self.pool.release(slot);
@@ -466,47 +467,30 @@ impl Network {
         }
     }
 
-    /// Schedules a look at a link for when its discipline sends the next packet, unless there is an
-    /// earlier one.
+    /// Schedules the next departure from a link, unless an earlier one is pending.
     fn arm(&mut self, link: u32) {
-        if let Some(next) = self.topology.next_dequeue(link)
-            && next < self.armed[link as usize]
-        {
-            self.armed[link as usize] = next;
+        if let Some(next) = self.topology.next_departure(link) {
             self.schedule(next, Event::Link(link));
         }
     }
 
-    /// A link's line is free for the next packet that its discipline sends, unless the event is out of
-    /// date.
+    /// The discipline of a link sends its next packet.
     fn on_link(&mut self, link: u32) {
         let now = self.now;
-        if self.armed[link as usize] != now {
-            return;
-        }
-        self.armed[link as usize] = Time::NEVER;
         let evicted = &mut self.evicted;
         let mut gone = |slot: u32, _| evicted.push(slot);
-        if let Some(Dequeued { packet: slot, arrives, marked }) =
-            self.topology.dequeue(now, link, &mut gone)
-        {
-            let mut packet = self.pool.get(slot);
-            if marked {
+        if let Some(sent) = self.topology.depart(now, link, &mut gone) {
+            let mut packet = self.pool.get(sent.packet);
+            if sent.marked {
                 packet.ecn = flashcrowd_link::Ecn::Ce;
                 header::mark(self.pool.bytes_mut(&packet));
             }
-            let advance = match arrives {
-                Some(at) => {
-                    self.topology.resume(now, link, at, &mut packet, |it| it.slot, &mut gone)
-                }
-                None => Advance::Lost,
-            };
+            let keep = |it: &Passing| it.slot;
+            let advance =
+                self.topology.resume(now, link, sent.arrives, &mut packet, keep, &mut gone);
             self.settle(packet, advance);
         }
-        while let Some(slot) = self.evicted.pop() {
-            self.totals.dropped += 1;
-            self.pool.release(slot);
-        }
+        self.release_evicted();
         self.arm(link);
     }
 
@@ -517,13 +501,11 @@ impl Network {
             What::Link { link, conditions, trace } => {
                 let link = *link;
                 let moved = self.topology.change_link(now, link, conditions, *trace);
-                let moved: BTreeMap<u32, _> =
-                    moved.iter().map(|it| (it.tag, (it.arrived, it.arrives))).collect();
                 let pool = &mut self.pool;
                 let first = self.in_flight.reschedule(link, |slot, due| {
                     let mut packet = pool.get(slot);
-                    if let Some((before, after)) = moved.get(&packet.tag) {
-                        packet.due = *after + due.since(*before);
+                    if let Some(moved) = moved.get(&packet.tag) {
+                        packet.due = moved.shifted(due);
                         pool.put(packet);
                     }
                     packet.due
@@ -533,8 +515,8 @@ impl Network {
                 }
                 let mut again = Vec::new();
                 for packet in self.pool.due().filter(|packet| !packet.in_fifo) {
-                    if let Some((before, after)) = moved.get(&packet.tag) {
-                        let due = *after + (packet.due + packet.ahead).since(*before);
+                    if let Some(moved) = moved.get(&packet.tag) {
+                        let due = moved.shifted(packet.due + packet.ahead);
                         if packet.crosses {
                             let ahead = self.topology.ahead(packet.route, packet.step);
                             packet.ahead = ahead.min(due.since(now));
@@ -547,7 +529,6 @@ impl Network {
                 for (due, _, slot) in again {
                     self.schedule_packet(due, slot);
                 }
-                self.armed[link as usize] = Time::NEVER;
                 self.arm(link);
             }
             What::Core { core, conditions } => self.topology.change_core(*core, conditions),

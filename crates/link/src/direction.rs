@@ -43,6 +43,13 @@ pub struct Moved {
     pub arrives: Time,
 }
 
+impl Moved {
+    /// When something comes now that was to come at or after its arrival.
+    pub fn shifted(&self, due: Time) -> Time {
+        self.arrives + due.since(self.arrived)
+    }
+}
+
 /// The counters of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

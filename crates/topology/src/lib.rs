@@ -4,7 +4,7 @@
 //! [`Topology::advance`] takes a packet through the next queue that it can wait in and says when it
 //! is due there after: a packet takes its engine one event for each drop-tail queue, and a link
 //! without a rate none. Where a link's discipline decides when a packet leaves, the packet stays
-//! here until [`Topology::dequeue`] hands it out. A packet is whatever the engine carries; see
+//! here until its [departure](Topology::depart). A packet is whatever the engine carries; see
 //! [`Carried`].
 //!
 //! Nothing here reads a clock: the same code serves virtual and wall-clock time.

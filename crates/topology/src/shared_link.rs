@@ -21,6 +21,8 @@ pub struct SharedLink<K> {
     pub(crate) conditions: Conditions,
     /// Packets that wait in it, where its discipline decides.
     pub(crate) held: Held<K>,
+    /// The departure that an engine waits for; [`Time::NEVER`] if there is none, as without a discipline.
+    pub(crate) departs: Time,
     name: String,
     /// The delay that was drawn for this run.
     drawn: Option<Span>,
@@ -78,6 +80,7 @@ impl<K> SharedLink<K> {
             offered: Offered { before: 0.0, since: Time::START },
             direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
+            departs: Time::NEVER,
             elsewhere: false,
         }
     }
@@ -98,6 +101,7 @@ impl<K> SharedLink<K> {
         }
         let moved = self.direction.change(now, old, &conditions);
         self.decides |= conditions.queue.is_managed();
+        self.departs = Time::NEVER;
         self.rated = conditions.is_rated();
         let plain = !self.decides && !self.elsewhere && self.direction.is_plain();
         self.plain = Plain::of(&conditions).filter(|_| plain);

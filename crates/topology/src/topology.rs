@@ -39,7 +39,8 @@ pub enum Advance {
         /// a packet that may overtake any other.
         fifo: Option<u32>,
     },
-    /// It waits at this link until [`Topology::dequeue`] hands it out, or tells that it was dropped.
+    /// It waits at this link until [`Topology::depart`] hands it out, or tells that it was dropped. The
+    /// link's [next departure](Topology::next_departure) may be another one now.
     Held {
         /// The link.
         link: u32,
@@ -258,16 +259,17 @@ impl<K> Topology<K> {
         self.go(now, now, None, packet, keep, gone)
     }
 
-    /// The same for a packet that leaves `link` at `now` and reaches its end at `arrives`.
+    /// The same for a packet that leaves `link` at `now` and reaches its end at `arrives`, if ever.
     pub fn resume<P: Carried>(
         &mut self,
         now: Time,
         link: u32,
-        arrives: Time,
+        arrives: Option<Time>,
         packet: &mut P,
         keep: impl Fn(&P) -> K,
         gone: &mut impl FnMut(K, Cause),
     ) -> Advance {
+        let Some(arrives) = arrives else { return Advance::Lost };
         packet.set_step(packet.step() + 1);
         self.go(now, arrives, Some(link), packet, keep, gone)
     }
@@ -357,20 +359,28 @@ impl<K> Topology<K> {
         Advance::Due { at, arrives, fifo }
     }
 
-    /// When the next packet leaves a link whose discipline decides about it, as things stand.
-    /// Whatever enters or leaves the link may change it.
-    pub fn next_dequeue(&self, link: u32) -> Option<Time> {
-        self.links[link as usize].direction.next_dequeue()
+    /// When the next packet leaves a link whose discipline decides, unless the engine waits for an earlier
+    /// departure already. To be asked after all that may change it: a packet held, a departure, new conditions.
+    pub fn next_departure(&mut self, link: u32) -> Option<Time> {
+        let SharedLink { direction, departs, .. } = &mut self.links[link as usize];
+        let next = direction.next_dequeue().filter(|next| *next < *departs)?;
+        *departs = next;
+        Some(next)
     }
 
-    /// The packet that a link's discipline sends next, if it is time for one.
-    pub fn dequeue(
+    /// The packet that a link's discipline sends at a departure; none if another has taken its place.
+    pub fn depart(
         &mut self,
         now: Time,
         link: u32,
         gone: &mut impl FnMut(K, Cause),
     ) -> Option<Dequeued<K>> {
-        let SharedLink { conditions, direction, held, .. } = &mut self.links[link as usize];
+        let SharedLink { conditions, direction, held, departs, .. } =
+            &mut self.links[link as usize];
+        if *departs != now {
+            return None;
+        }
+        *departs = Time::NEVER;
         let departure = direction.dequeue(conditions, now, &mut |tag, cause| {
             if let Some(packet) = held.take(tag) {
                 gone(packet, cause);
@@ -381,21 +391,21 @@ impl<K> Topology<K> {
     }
 
     /// Gives a shared link new conditions, and one of the plan's traces to follow or none. Packets in its
-    /// queue stay there; those whose arrival moves are returned.
+    /// queue stay there; those whose arrival moves are returned, by tag. Its next departure is another one.
     pub fn change_link(
         &mut self,
         now: Time,
         link: u32,
         conditions: &Conditions,
         trace: Option<u32>,
-    ) -> Vec<Moved> {
+    ) -> BTreeMap<u32, Moved> {
         let trace = trace.map(|trace| self.traces[trace as usize].clone());
         let changed = &mut self.links[link as usize];
         let moved = changed.change(now, conditions, trace);
         if !changed.rated {
             self.routes.iter_mut().for_each(|route| route.through = None);
         }
-        moved
+        moved.into_iter().map(|moved| (moved.tag, moved)).collect()
     }
 
     /// Gives the pairs' own pieces of path of a core new conditions. Packets on their way are not

@@ -2,7 +2,8 @@ use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
 use flashcrowd_base::{Ring, Slab, Time, prefetch};
-use flashcrowd_link::Packet as _;
+use flashcrowd_link::{Moved, Packet as _};
+use std::collections::BTreeMap;
 
 /// Packets in flight: between two links, or between a link and a host.
 ///
@@ -126,11 +127,11 @@ impl InFlight {
         &mut self,
         queue: &mut EventQueue<Event>,
         fifo: u32,
-        moved: impl Fn(u32) -> Option<(Time, Time)>,
+        moved: &BTreeMap<u32, Moved>,
     ) {
-        let shift = |stored: &mut Packet| match moved(stored.tag()) {
-            Some((before, after)) => {
-                stored.set_due(after + stored.due().since(before));
+        let shift = |stored: &mut Packet| match moved.get(&stored.tag()) {
+            Some(moved) => {
+                stored.set_due(moved.shifted(stored.due()));
                 true
             }
             None => false,

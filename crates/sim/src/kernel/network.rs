@@ -5,10 +5,9 @@ use super::packet::{Packet, Sacks};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Conditions;
 use flashcrowd_plan as plan;
-use flashcrowd_topology::{Advance, Carried, Dequeued, SharedLink, Topology};
+use flashcrowd_topology::{Advance, Carried, SharedLink, Topology};
 use flashcrowd_transport::tcp::Segment;
 use flashcrowd_workload::Sample;
-use std::collections::BTreeMap;
 
 /// The totals of the network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,9 +28,6 @@ pub(crate) struct Network {
     topology: Topology<Held>,
     /// A FIFO for each of the topology's.
     pub(crate) in_flight: InFlight,
-    /// Instant of each link's pending dequeue event; [`Time::NEVER`] if there is none, as for links
-    /// without a discipline.
-    armed: Vec<Time>,
     /// Packets that disciplines dropped after queueing them, until the world takes them off their sockets.
     evicted: Vec<Packet>,
     pub(crate) totals: Totals,
@@ -42,7 +38,6 @@ impl Network {
         let topology = Topology::new(plan, seed, cores_change);
         Network {
             in_flight: InFlight::new(topology.fifos()),
-            armed: vec![Time::NEVER; plan.links.len()],
             evicted: Vec::new(),
             topology,
             totals: Totals::default(),
@@ -209,43 +204,31 @@ impl Network {
         }
     }
 
-    /// Schedules the dequeue event of a link's discipline, unless an earlier one is pending.
+    /// Schedules the next departure from a link, unless an earlier one is pending.
     fn arm(&mut self, queue: &mut EventQueue<Event>, link: u32) {
-        let armed = &mut self.armed[link as usize];
-        if let Some(next) = self.topology.next_dequeue(link)
-            && next < *armed
-        {
-            *armed = next;
+        if let Some(next) = self.topology.next_departure(link) {
             queue.schedule(next, Event::new(EventKind::Link, link));
         }
     }
 
-    /// A dequeue event: the discipline of a link sends its next packet, unless the event is stale.
-    /// Returns the packet if it was lost behind the queue.
+    /// The discipline of a link sends its next packet. Returns the packet if it was lost behind the queue.
     pub(crate) fn on_link(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
         link: u32,
     ) -> Option<Packet> {
-        if self.armed[link as usize] != now {
-            return None;
-        }
-        self.armed[link as usize] = Time::NEVER;
         let evicted = &mut self.evicted;
         let mut gone = |(packet, _): Held, _| evicted.push(packet);
         let mut lost = None;
-        if let Some(Dequeued { packet: (mut packet, sacks), arrives, marked }) =
-            self.topology.dequeue(now, link, &mut gone)
-        {
-            if marked {
+        if let Some(sent) = self.topology.depart(now, link, &mut gone) {
+            let (mut packet, sacks) = sent.packet;
+            if sent.marked {
                 packet.mark();
             }
             let keep = |packet: &Packet| (*packet, sacks);
-            let advance = match arrives {
-                Some(at) => self.topology.resume(now, link, at, &mut packet, keep, &mut gone),
-                None => Advance::Lost,
-            };
+            let advance =
+                self.topology.resume(now, link, sent.arrives, &mut packet, keep, &mut gone);
             if !self.settle(queue, packet, &sacks, advance) {
                 lost = Some(packet);
             }
@@ -272,10 +255,7 @@ impl Network {
         trace: Option<u32>,
     ) {
         let moved = self.topology.change_link(now, link, conditions, trace);
-        let moved: BTreeMap<u32, (Time, Time)> =
-            moved.iter().map(|m| (m.tag, (m.arrived, m.arrives))).collect();
-        self.in_flight.reschedule(queue, link, |tag| moved.get(&tag).copied());
-        self.armed[link as usize] = Time::NEVER;
+        self.in_flight.reschedule(queue, link, &moved);
         self.arm(queue, link);
     }
 

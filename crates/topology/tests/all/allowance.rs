@@ -24,6 +24,8 @@ struct Line {
     topology: Topology<Frame>,
     conditions: Conditions,
     number: u32,
+    /// The departure that it waits for.
+    departs: Time,
 }
 
 impl Line {
@@ -49,13 +51,19 @@ impl Line {
             traces: traces.to_vec(),
             core_of: vec![0],
         };
-        Line { topology: Topology::new(&network, 1, false), conditions, number: 0 }
+        let topology = Topology::new(&network, 1, false);
+        Line { topology, conditions, number: 0, departs: Time::NEVER }
     }
 
     /// Has what waits for a discipline leave up to an instant.
     fn drain(&mut self, now: Time) {
-        while let Some(at) = self.topology.next_dequeue(0).filter(|&at| at <= now) {
-            self.topology.dequeue(at, 0, &mut |_, _| {});
+        loop {
+            self.departs = self.topology.next_departure(0).unwrap_or(self.departs);
+            if self.departs > now {
+                return;
+            }
+            let at = std::mem::replace(&mut self.departs, Time::NEVER);
+            self.topology.depart(at, 0, &mut |_, _| {});
         }
     }
 

@@ -65,13 +65,11 @@ impl Journeys {
                 Event::Link(link) => {
                     let gone = &mut self.gone;
                     let mut evict = |packet: Frame, _| gone.push(packet.number);
-                    if let Some(sent) = self.topology.dequeue(now, link, &mut evict) {
-                        let mut packet = sent.packet;
-                        let at = sent.arrives.expect("nothing is lost at random");
-                        let keep = |p: &Frame| *p;
+                    if let Some(mut sent) = self.topology.depart(now, link, &mut evict) {
+                        let (keep, packet) = (|p: &Frame| *p, &mut sent.packet);
                         let advance =
-                            self.topology.resume(now, link, at, &mut packet, keep, &mut evict);
-                        self.settle(packet, advance);
+                            self.topology.resume(now, link, sent.arrives, packet, keep, &mut evict);
+                        self.settle(sent.packet, advance);
                     }
                     self.arm(link);
                 }
@@ -80,8 +78,8 @@ impl Journeys {
     }
 
     fn arm(&mut self, link: u32) {
-        if let Some(at) = self.topology.next_dequeue(link) {
-            self.schedule(at.max(self.now), Event::Link(link));
+        if let Some(at) = self.topology.next_departure(link) {
+            self.schedule(at, Event::Link(link));
         }
     }
 

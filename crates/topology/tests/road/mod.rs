@@ -7,6 +7,7 @@ use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_link::{Conditions, Counters, Moved, Packet, Queue};
 use flashcrowd_plan::{CorePath, Host, Link, Network};
 use flashcrowd_topology::{Advance, Carried, Topology};
+use std::collections::BTreeMap;
 
 /// A packet of any kind, by number.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +111,7 @@ impl Road {
     }
 
     /// Gives the line another rate; what is in its queue arrives at other instants.
-    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) -> Vec<Moved> {
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) -> BTreeMap<u32, Moved> {
         self.line.rate_bps = rate;
         self.topology.change_link(now, 0, &self.line, None)
     }

@@ -176,7 +176,7 @@ impl Bottleneck {
     /// Gives the bottleneck another rate, for what waits there, too.
     pub fn set_rate(&mut self, rate: Rate) {
         self.path.rate = rate;
-        for moved in self.road.set_rate(self.now, Some(rate)) {
+        for moved in self.road.set_rate(self.now, Some(rate)).into_values() {
             if let Some(arrival) = self.arrivals.remove(&(moved.arrived, moved.tag)) {
                 self.arrivals.insert((moved.arrives, moved.tag), arrival);
             }
