@@ -106,6 +106,28 @@ def test_tables_are_the_same_by_all_that_they_say():
         study(sweep={"network.groups.b.access": again})
 
 
+@pytest.mark.parametrize(
+    ("sweep", "allowed"),
+    [
+        ([{}], "a table of paths"),
+        ([{"network.rtt": ["0 ms", "9 ms"]}, {}], "a table of paths"),
+        ([{"network.rtt": ["1 ms", "1 ms"], "network.loss": ["5 %", "5 %"]}], "each value once"),
+        (
+            [{"network.rtt": ["1 ms", "2 ms", "1 ms"], "network.loss": ["5 %", "5 %", "5 %"]}],
+            "each value once",
+        ),
+    ],
+)
+def test_each_point_differs_from_all_others(sweep: list[Any], allowed: str) -> None:
+    with pytest.raises(StudyError, match=allowed):
+        study(sweep=sweep)
+
+
+def test_values_side_by_side_may_stand_twice() -> None:
+    sweep = [{"network.rtt": ["1 ms", "1 ms"], "network.loss": ["5 %", "6 %"]}]
+    assert len(study(sweep=sweep).points()) == 2
+
+
 def test_objects_may_stand_for_texts():
     scenario = study().scenario
     made = Study(

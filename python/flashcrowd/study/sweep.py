@@ -71,6 +71,8 @@ def shape_problems(axes: Sequence[Axis], document: dict[str, object]) -> list[Pr
     problems: list[Problem] = []
     seen: list[tuple[list[str], str]] = []
     for axis in axes:
+        if not axis:
+            problems.append(Problem("sweep", "{}", "a table of paths, each with a list of values"))
         lengths = {path: len(values) for path, values in axis.items()}
         if len(set(lengths.values())) > 1:
             value = ", ".join(f"{path}: {length}" for path, length in lengths.items())
@@ -81,8 +83,6 @@ def shape_problems(axes: Sequence[Axis], document: dict[str, object]) -> list[Pr
             place = paths.join(("sweep", path))
             if not values:
                 problems.append(Problem(place, "[]", "at least one value"))
-            if len(axis) == 1:
-                problems.extend(_twins(place, values))
             segments = paths.parse(path)
             if segments is None or segments[0] not in ROOTS:
                 allowed = f"a dotted path that begins with one of {', '.join(ROOTS)}"
@@ -97,6 +97,12 @@ def shape_problems(axes: Sequence[Axis], document: dict[str, object]) -> list[Pr
                         Problem(place, shown(path), allowed, f"{name} is swept as well")
                     )
             seen.append((segments, path))
+        if len(axis) == 1:
+            problems.extend(_twins(paths.join(("sweep", *axis)), *axis.values()))
+        elif len(set(lengths.values())) == 1:
+            problems.extend(
+                _twins("sweep", [list(row) for row in zip(*axis.values(), strict=True)])
+            )
     count = math.prod(len(next(iter(axis.values()), [])) for axis in axes)
     if count > MOST_POINTS:
         problems.append(Problem("sweep", f"{count} points", f"at most {MOST_POINTS} points"))
