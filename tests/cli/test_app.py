@@ -106,6 +106,8 @@ def test_plan_prints_or_saves_one_point(capsys, tmp_path):
     assert status("plan", LATENCY, "--point", "7", "--out", str(tmp_path / "plan.json")) == 0
     assert Plan.load(tmp_path / "plan.json").to_json() == printed.to_json()
     assert printed.data["network"]["cores"][0]["conditions"]["delay_ns"] == 500 * 10**6
+    assert status("plan", LATENCY, "--out", str(tmp_path / "no" / "plan.json")) == 2
+    assert "a file that can be written" in capsys.readouterr().err
     assert status("plan", LATENCY, "--point", "8") == 2
     assert "a number from 0 to 7" in capsys.readouterr().err
 

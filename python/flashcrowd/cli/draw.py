@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli.options import Settings, StudyFile, load
+from flashcrowd.cli.output import writing
 from flashcrowd.diagram import draw as svg
 
 
@@ -28,9 +28,6 @@ def draw(
     if out is None:
         print(text, end="")
         return
-    try:
+    with writing(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        wrong = Problem("--out", str(out), "a file that can be written", error.strerror or "")
-        raise StudyError([wrong], "command line") from None
     print(f"Drawing: {out}")

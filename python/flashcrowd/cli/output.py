@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashcrowd.base import terminal
+from flashcrowd.base.errors import Problem, StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,3 +33,17 @@ def takes_files(folder: Path) -> bool:
         return True
     print(f"{folder}: is no folder; name a folder, one that exists or a new one", file=sys.stderr)
     return False
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Write the file that `--out` names in this block.
+
+    Raises:
+        StudyError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        wrong = Problem("--out", str(out), "a file that can be written", error.strerror or "")
+        raise StudyError([wrong], "command line") from None

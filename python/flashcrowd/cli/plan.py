@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from flashcrowd.base.errors import Problem, StudyError
 from flashcrowd.cli.options import Settings, StudyFile, load
+from flashcrowd.cli.output import writing
 from flashcrowd.cli.values import from_on
 
 
@@ -28,4 +29,5 @@ def plan(
     if out is None:
         print(made.to_json())
     else:
-        made.save(out)
+        with writing(out):
+            made.save(out)
