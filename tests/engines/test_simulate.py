@@ -90,7 +90,11 @@ def test_a_cancelled_run_is_the_engines_word_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"format": 1}', SMALL.to_json().replace("hosts", "guests")]
+    "text",
+    [
+        *("", "{", "[]", '{"format": 1}', SMALL.to_json().replace("hosts", "guests")),
+        json.dumps(list(WHOLE.values())),
+    ],
 )
 def test_what_is_no_plan_is_refused(text: str) -> None:
     with pytest.raises(_core.PlanError, match="plan: "):
@@ -108,7 +112,14 @@ def test_a_plan_with_another_part_is_another_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "said"), [({"stops": {}}, "unknown field `stops`"), ({"stop": {}}, "missing field")]
+    ("part", "said"),
+    [
+        ({"stops": {}}, "unknown field `stops`"),
+        ({"stop": {}}, "missing field"),
+        ({"stop": [10**9, 10**9]}, "stop: is a list, where a table belongs"),
+        ({"network": list(WHOLE["network"].values())}, "network: is a list"),
+        ({"workloads": {}}, "expected a sequence"),
+    ],
 )
 def test_a_part_that_is_none_is_refused(part: dict[str, Any], said: str) -> None:
     with pytest.raises(_core.PlanError, match=said):

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use flashcrowd_base::Span;
 use flashcrowd_forecast::Need;
 use flashcrowd_plan::{Visit, Workload};
-use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyDict};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -40,6 +39,12 @@ macro_rules! parts {
         /// Names of the parts of a plan.
         const PARTS: &[&str] = &[$(stringify!($part)),+];
 
+        /// Their places there.
+        #[allow(non_camel_case_types, reason = "each is the name of a part")]
+        enum Place {
+            $($part),+
+        }
+
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Unread<'a> {
@@ -49,7 +54,9 @@ macro_rules! parts {
         impl Read {
             /// A plan from its JSON. A part with the same text as in the plan `like` is not read again.
             fn new(text: &str, like: Option<&Read>) -> serde_json::Result<Read> {
+                a_table("plan", text.trim_start())?;
                 let unread: Unread = serde_json::from_str(text)?;
+                $(a_table(stringify!($part), unread.$part.get())?;)+
                 let mut known = like.into_iter().flat_map(|it| &it.texts);
                 $(let $part = part(unread.$part, known.next().zip(like.map(|it| &it.plan.$part)))?;)+
                 Ok(Read {
@@ -66,7 +73,7 @@ macro_rules! parts {
                 /// The part of this name.
                 #[getter]
                 fn $part(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-                    self.part(py, stringify!($part))
+                    self.part(py, Place::$part)
                 }
             )+
 
@@ -141,6 +148,9 @@ macro_rules! parts {
     };
 }
 
+/// The parts that are lists.
+const LISTS: &[&str] = &["stacks", "utps", "profiles", "workloads", "timeline"];
+
 parts!(format title network stacks utps profiles workloads timeline measures stop);
 
 impl Plan {
@@ -149,10 +159,8 @@ impl Plan {
     }
 
     /// A part as Python's value.
-    fn part(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        let Some(place) = PARTS.iter().position(|&part| part == name) else {
-            return Err(PyAttributeError::new_err(format!("a plan has no {name}")));
-        };
+    fn part(&self, py: Python<'_>, place: Place) -> PyResult<Py<PyAny>> {
+        let place = place as usize;
         let read = || value(py, &self.0.texts[place]);
         self.0.values[place].get_or_try_init(py, read).map(|it| it.clone_ref(py))
     }
@@ -179,6 +187,14 @@ impl PartialEq for Plan {
 impl Hash for Plan {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.texts.hash(state);
+    }
+}
+
+/// Refuses a list in the place of a table: its values would be taken for the fields, in their order.
+fn a_table(name: &str, text: &str) -> serde_json::Result<()> {
+    match text.starts_with('[') && !LISTS.contains(&name) {
+        true => Err(serde_json::Error::custom(format!("{name}: is a list, where a table belongs"))),
+        false => Ok(()),
     }
 }
 
