@@ -131,7 +131,7 @@ def test_a_page_without_a_place_is_refused_before_anything_runs(tmp_path: Path) 
 def test_pages_of_papers_have_their_places(name: str) -> None:
     page = Path(__file__).parents[2] / "docs" / f"{name}.md"
     for quick in (False, True):
-        paper_docs.check(page, quick=quick)
+        paper_docs.check(page, quick=quick, whole=True)
     known = {item.id for item in paper.load(name).items}
     assert {match["item"] for match in paper_docs._PLACE.finditer(page.read_text())} - {
         None

@@ -81,3 +81,9 @@ def test_a_paper_needs_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write(tmp_path, monkeypatch)
     found = reproduce("small", out=tmp_path / "out")
     assert [judged.finding.verdict for judged in found.judged] == [Verdict.REPRODUCED]
+
+
+def test_what_quick_mode_leaves_out_is_no_empty_report(tmp_path: Path) -> None:
+    with pytest.raises(paper.UnknownName, match="nothing to run: quick mode does not play reads"):
+        reproduce("circus2004", out=tmp_path / "out", quick=True, only=["reads"])
+    assert not (tmp_path / "out").exists()

@@ -47,14 +47,19 @@ class NoPlace(Exception):
     """A page has no place for what is to be written; says which line it lacks."""
 
 
-def check(page: Path, *, quick: bool, real: bool = False) -> None:
+def check(page: Path, *, quick: bool, real: bool = False, whole: bool = True) -> None:
     """Whether a page has a place for what this campaign writes.
 
+    Args:
+        page: the page.
+        quick: whether the campaign is cut down.
+        real: whether it is one of real programs.
+        whole: whether it runs all studies.
+
     Raises:
-        NoPlace: it cannot be read, or has none.
+        NoPlace: it cannot be read, or has none, or has verdicts that some studies would replace.
         RecordError: the record beside it cannot be read.
     """
-    record.read(page)
     if real:
         if not any(match["real"] for match in _PLACE.finditer(_read(page))):
             raise NoPlace(
@@ -64,10 +69,18 @@ def check(page: Path, *, quick: bool, real: bool = False) -> None:
             )
         return
     wanted = MODES[quick]
-    if not any(match["mode"] == wanted for match in _PLACE.finditer(_read(page))):
+    places = [match for match in _PLACE.finditer(_read(page)) if match["mode"] == wanted]
+    if not places:
         raise NoPlace(
             f"{page}: has no place for the claims: a line <!-- claims of {wanted} -->, and further "
             "down <!-- end of claims -->, with an empty line after the one and before the other"
+        )
+    if not quick and record.read(page).studies:
+        return  # they add up
+    if not whole and any("| claims |" in match["text"] for match in places):
+        raise NoPlace(
+            f"{page}: has the verdicts of all studies for {wanted}, and some studies would replace "
+            "them; run all, without --only, or delete what stands between the comments"
         )
 
 
@@ -80,12 +93,11 @@ def write(page: Path, paper: Paper, evidence: Evidence, judged: Sequence[Judged]
     """
     found = record.of(evidence, judged)
     if not evidence.quick:
-        found = record.read(page).after(found, paper.claims)
+        found = record.read(page).after(found, paper.claims, paper.studies)
+        record.write(page, found)
         judged = found.judged(paper.claims)
     written = replaced(_read(page), paper, evidence, found, judged)
     atomic.write_bytes(page, written.encode())
-    if not evidence.quick:
-        record.write(page, found, paper.claims)
 
 
 def replaced(

@@ -87,8 +87,6 @@ def reproduce(
         EngineError: a run failed.
     """
     chosen = paper.load(name)
-    if docs is not None:
-        paper_docs.check(docs, quick=quick, real=engine != registry.DEFAULT)
     engine = chosen.meant(engine)
     registry.known(engine)
     real = engine if engine != registry.DEFAULT else ""
@@ -96,6 +94,14 @@ def reproduce(
         has = ", ".join(it for it in paper.names() if paper.load(it).played(real)) or "no paper"
         raise paper.UnknownName(f"{name} is not for the engine {real}; {has} is")
     needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
+    shown = {study for item in chosen.choose(only) for study in item.studies}
+    if only and shown and not needed:
+        raise paper.UnknownName(
+            f"nothing to run: {'real programs do' if real else 'quick mode does'} not play "
+            f"{', '.join(sorted(shown))}, which {', '.join(only)} shows"
+        )
+    if docs is not None:
+        paper_docs.check(docs, quick=quick, real=bool(real), whole=not only)
     if real:
         needed = _without_programs(chosen, needed, real, missing)
         campaign.check(
