@@ -68,7 +68,7 @@ def calibrated(
         None if one is None else replace(one, seconds=taken.get(index, one.seconds * ratio))
         for index, one in enumerate(need.points)
     ]
-    return replace(need, points=scaled)
+    return replace(need, points=scaled, here=True)
 
 
 def of_here(engine: Engine, study: Study, need: StudyNeed) -> StudyNeed:

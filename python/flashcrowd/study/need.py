@@ -43,12 +43,14 @@ class StudyNeed:
         repeats: runs of each point.
         jobs: runs at a time.
         cores: those of this machine that the runs keep busy; `None` where they wait for real time.
+        here: whether the seconds are this machine's, not those of `benches/README.md`.
     """
 
     points: Sequence[Need | None]
     repeats: int
     jobs: int
     cores: int | None = None
+    here: bool = False
 
     @property
     def known(self) -> list[Need]:

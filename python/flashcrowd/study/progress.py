@@ -62,8 +62,7 @@ class Lines:
         if self.need is not None and self.need.known:
             seconds = self.need.left(total - done)
             memory = f"{size(self.need.process_bytes)} of memory, {self.need.jobs} at a time"
-            where = "" if self.need.cores is None else f" on an idle machine with {self._cores}"
-            parts.append(f"about {duration(seconds)}{where}, and {memory}")
+            parts.append(f"about {duration(seconds)}{self._where}, and {memory}")
         if self.again:
             parts.append(f"if interrupted, go on with: {self.again}")
         self.tell("; ".join(parts))
@@ -74,9 +73,12 @@ class Lines:
             self.tell(f"warning: {advice} Ctrl-C stops, and keeps finished runs.")
 
     @property
-    def _cores(self) -> str:
-        count = None if self.need is None else self.need.cores
-        return "" if count is None else counted(count, "core")
+    def _where(self) -> str:
+        """The cores that these seconds are of; nothing where runs wait for real time."""
+        if self.need is None or self.need.cores is None:
+            return ""
+        cores = counted(self.need.cores, "idle core")
+        return f" on {cores}{'' if self.need.here else ' of the machine of benches/README.md'}"
 
     @contextmanager
     def watched(self, title: str, done: int, total: int) -> Iterator[Watch]:
