@@ -127,6 +127,7 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "no leechers": (f"{_LEECHERS}.role", "seed"),
     "unknown role": ("workloads.swarm.populations.seed.role", "sed"),
     "unknown group": (f"{_LEECHERS}.group", "lechers"),
+    "group that is missing": (f"{_LEECHERS}.group", "office"),
     "population without hosts": (f"{_LEECHERS}.group", "seed"),
     "more peers than hosts": (f"{_LEECHERS}.hosts", 7),
     "unknown profile": (f"{_LEECHERS}.profile", "mainline"),

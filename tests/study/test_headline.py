@@ -1,9 +1,11 @@
 """`[report]`: measures in words, and baselines, checked against what the study has."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.study import mistakes
 
 from flashcrowd.base import metrics
 from flashcrowd.base.errors import StudyError
@@ -14,8 +16,6 @@ STUDY = Path(__file__).parents[2] / "studies" / "background-transfer.toml"
 
 
 def study(report: dict[str, Any]) -> Study:
-    import tomllib
-
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     return Study.from_dict({**document, "report": report})
 
@@ -114,8 +114,6 @@ def test_what_the_study_has_not_is_refused_with_its_place(
 
 
 def test_a_baseline_goes_with_the_axis_that_the_command_line_fixes():
-    import tomllib
-
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     document["report"] = {"baseline": {"up_queue": "20 packets", "transport": "libutp"}}
     fixed = {"network.groups.home.access.up_queue": "40 packets"}
@@ -123,8 +121,6 @@ def test_a_baseline_goes_with_the_axis_that_the_command_line_fixes():
 
 
 def test_names_of_cases_go_with_the_axis_that_the_command_line_fixes():
-    import tomllib
-
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     rest = {"network.groups.home.access.up_queue": "40 packets"}
     assert Study.from_dict(document, set=rest).report.cases[0] == "no backup"
@@ -136,8 +132,6 @@ def test_names_of_cases_go_with_the_axis_that_the_command_line_fixes():
 
 
 def test_what_only_some_workloads_of_a_kind_have_is_asked_of_these():
-    import tomllib
-
     path = STUDY.with_name("patch.toml")
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     document["report"] = {"headline": ["source upload"]}
@@ -153,8 +147,6 @@ def test_what_only_some_workloads_of_a_kind_have_is_asked_of_these():
 
 
 def test_links_and_flows_that_only_some_points_have_are_asked_of_these():
-    import tomllib
-
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     document["report"] = {"headline": ["total goodput", "drops of home-2 up"]}
     document["sweep"] = {"workloads.backup.flows": [1, 2]}
@@ -168,8 +160,6 @@ def test_links_and_flows_that_only_some_points_have_are_asked_of_these():
 
 
 def test_a_direction_of_a_call_is_that_of_one_of_its_hosts():
-    import tomllib
-
     document = tomllib.loads(STUDY.with_name("home-bystanders.toml").read_text(encoding="utf-8"))
     for direction in ("video", "video from home-1", "video from server-1"):
         Study.from_dict({**document, "report": {"headline": [f"jitter of {direction}"]}})
@@ -181,11 +171,19 @@ def test_a_direction_of_a_call_is_that_of_one_of_its_hosts():
 
 
 def test_expectations_of_what_no_run_can_have_are_refused_as_well():
-    import tomllib
-
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     for measure in ("total goodput of upload", "utilisation of uplink"):
         bound = "1 Mbit/s" if "goodput" in measure else "50 %"
         expect = {"much": {"measure": measure, "above": bound}}
         with pytest.raises(StudyError, match=r"expect\.much\.measure"):
             Study.from_dict({**document, "expect": expect})
+
+
+def test_an_end_that_several_paths_have_names_them() -> None:
+    paths = [f"workloads.swarm.populations.{name}.upload" for name in ("seed", "leechers")]
+    report = {"baseline": {"upload": "50 kB/s"}}
+    document = tomllib.loads(mistakes.STUDY) | {"report": report}
+    document["sweep"] = [{path: ["50 kB/s", "60 kB/s"] for path in paths}]
+    with pytest.raises(StudyError, match="the end of one swept path alone") as error:
+        Study.from_dict(document)
+    assert all(path in str(error.value) for path in paths)

@@ -224,7 +224,7 @@ def test_a_study_that_ships_is_offered_by_its_name(tmp_path: Path) -> None:
         Study.load(tmp_path / "latency.toml")
     with pytest.raises(StudyError) as found:
         Study.load(tmp_path / "mine.toml")
-    assert "--template" not in str(found.value)
+    assert "`flashcrowd list studies` has those that ship" in str(found.value)
     with pytest.raises(StudyError, match=r"set .report.headline. in the study file"):
         Study.load(catalogue.STUDIES / "latency.toml", set={"report.headline": ["ping"]})
 

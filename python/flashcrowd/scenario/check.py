@@ -23,7 +23,7 @@ from flashcrowd.scenario.members import members
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.origin import Clients, HardDisk, Origin
 from flashcrowd.scenario.placement import placement
-from flashcrowd.scenario.problems import shown, unknown
+from flashcrowd.scenario.problems import shown, unknown, unknown_group
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.reflectors import check_reflectors
 from flashcrowd.scenario.scenario import Scenario, profile_of
@@ -173,7 +173,7 @@ def _capture(measures: Measures, stop: Stop, sizes: Sizes) -> Iterator[Problem]:
     hosts = HostNames(sizes)
     for name in chosen.hosts:
         if hosts.find(name) is None:
-            yield unknown(f"{place}.hosts", name, "a host or a group", hosts.suggestions())
+            yield hosts.stranger(f"{place}.hosts", name, "a host or a group")
     yield from _extent(place, chosen, stop.horizon)
 
 
@@ -193,8 +193,7 @@ def _logs(
             yield unknown(f"{place}.of[{number}]", name, what, known)
     for number, name in enumerate(() if chosen.hosts == "all" else chosen.hosts):
         if hosts.find(name) is None:
-            what = "a host or a group"
-            yield unknown(f"{place}.hosts[{number}]", name, what, hosts.suggestions())
+            yield hosts.stranger(f"{place}.hosts[{number}]", name, "a host or a group")
     yield from _extent(place, chosen, stop.horizon)
 
 
@@ -232,7 +231,7 @@ def _paths(network: Network) -> Iterator[Problem]:
         place = join(("network", "paths", name))
         for group in dict.fromkeys(path.between):
             if group not in network.groups:
-                yield unknown(f"{place}.between", group, "a group", network.groups)
+                yield unknown_group(f"{place}.between", group, "a group", network.groups)
         for link in path.through:
             if link not in network.links:
                 yield unknown(f"{place}.through", link, "a shared link", network.links)
@@ -489,7 +488,7 @@ def _transport(
 def _host(path: str, name: str, hosts: HostNames) -> Iterator[Problem]:
     found = hosts.find(name)
     if found is None:
-        yield unknown(path, name, "a host or a group of one", hosts.suggestions())
+        yield hosts.stranger(path, name, "a host or a group of one")
     elif len(found) > 1:
         allowed = f"one host; {name} is a group of {len(found)}"
         yield Problem(path, shown(name), allowed, f'write "{found[0]}"')
@@ -499,7 +498,7 @@ def _flow(flow: Flow, place: str, hosts: HostNames) -> Iterator[Problem]:
     source, to = hosts.find(flow.source), hosts.find(flow.to)
     for key, name, found in (("from", flow.source, source), ("to", flow.to, to)):
         if found is None:
-            yield unknown(f"{place}.{key}", name, "a host or a group", hosts.suggestions())
+            yield hosts.stranger(f"{place}.{key}", name, "a host or a group")
     if source and to:
         if len(source) > 1 and len(to) > 1 and len(source) != len(to):
             allowed = f"one host, or a group of {len(source)} hosts as in `from`"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
+from flashcrowd.base.errors import Problem
 from flashcrowd.base.kept import Kept
 from flashcrowd.scenario.network import Network
+from flashcrowd.scenario.problems import unknown_group
 
 Sizes = tuple[tuple[str, int], ...]
 """The groups of a network, each with how many hosts it has: what all hosts' names follow from."""
@@ -50,9 +52,10 @@ class HostNames:
             return self._groups[name]
         return [name] if name in self.index else None
 
-    def suggestions(self) -> list[str]:
-        """Names that may stand where a host is asked for."""
-        return [name if len(hosts) == 1 else hosts[0] for name, hosts in self._groups.items()]
+    def stranger(self, path: str, name: str, what: str) -> Problem:
+        """A name that neither a host nor a group has; `what` is allowed at this path."""
+        known = [name if len(hosts) == 1 else hosts[0] for name, hosts in self._groups.items()]
+        return unknown_group(path, name, what, known)
 
     @staticmethod
     def pairs(source: list[str], to: list[str]) -> list[tuple[str, str]]:

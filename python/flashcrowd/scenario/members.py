@@ -10,7 +10,7 @@ from flashcrowd.base.errors import Problem, one_of
 from flashcrowd.base.units import Share
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.origin import Clients
-from flashcrowd.scenario.problems import shown, unknown
+from flashcrowd.scenario.problems import shown, unknown_group
 from flashcrowd.scenario.swarm import Population
 
 AnyPopulation = Population | Clients
@@ -183,7 +183,7 @@ def members(
 def _wrong(population: AnyPopulation, wrong: Problem | None, hosts: HostNames) -> Iterator[Problem]:
     strangers = [group for group in groups_of(population) if group not in hosts.groups]
     for group in strangers:
-        yield unknown("group", group, "a group", hosts.groups)
+        yield unknown_group("group", group, "a group", hosts.groups)
     if population.share is not None and population.hosts != "all":
         hint = "`hosts` is a number, `share` a part of each group"
         yield Problem("share", shown(str(population.share)), "none beside `hosts`", hint)

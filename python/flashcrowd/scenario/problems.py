@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -94,6 +95,13 @@ def unknown(
         tables = " or ".join(f"[{paths.join((it, name))}]" for it in makes)
         hint = f"{tables} with a `base` makes one"
     return Problem(path, shown(name), f"{what}: {which}", hint)
+
+
+def unknown_group(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
+    """A name that no group has, and no host if one may stand there."""
+    problem = unknown(path, name, what, names)
+    table = paths.join(("network", "groups", name))
+    return problem if problem.hint else replace(problem, hint=f"[{table}] makes a group")
 
 
 def _problem(item: dict[str, Any], model: type[BaseModel], given: Any, hinted: bool) -> Problem:

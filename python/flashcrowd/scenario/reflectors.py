@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from flashcrowd.base.errors import Problem
 from flashcrowd.scenario.hosts import HostNames
-from flashcrowd.scenario.problems import shown, unknown
+from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.workloads import Workload
 
@@ -69,8 +69,7 @@ def check_reflectors(
     if given != "auto":
         strangers = [name for name in names if hosts.find(name) is None]
         for name in strangers:
-            what = 'a host or a group, or "auto"'
-            yield unknown(path, name, what, hosts.suggestions())
+            yield hosts.stranger(path, name, 'a host or a group, or "auto"')
         if strangers:
             return
     found = reflectors(population, swarm, workloads, hosts)

@@ -291,7 +291,10 @@ def setting_problems(
                 near = nearest(str(value), cases)
                 hint = f"did you mean {shown(near)}?" if near else ""
                 yield Problem(place, shown(value), one_of(map(shown, cases)), hint)
-        elif len(found) != 1:
+        elif len(found) > 1:
+            allowed = "the end of one swept path alone"
+            yield Problem(place, shown(key), allowed, f"name more of {one_of(found)}")
+        elif not found:
             allowed = f"a swept path, or the end of one; swept: {one_of(swept)}"
             yield Problem(place, shown(key), allowed, did_you_mean(key, swept))
         elif value not in swept[found[0]]:

@@ -63,9 +63,12 @@ def _shipped(path: str | Path) -> str:
     from flashcrowd.study.catalogue import STUDIES  # late: it knows the engines, too
 
     name, missing = Path(path).name, not Path(path).exists()
-    if not (missing and name.endswith(".toml") and (STUDIES / name).is_file()):
+    if not missing:
         return ""
-    return f"`flashcrowd init --template {name.removesuffix('.toml')}` writes the one that ships"
+    study = name.removesuffix(".toml")
+    if (STUDIES / f"{study}.toml").is_file():
+        return f"`flashcrowd init --template {study}` writes the one that ships"
+    return "`flashcrowd list studies` has those that ship"
 
 
 def parse_document(text: str, source: str) -> dict[str, object]:
