@@ -30,6 +30,15 @@ def test_check_prints_a_study_file_and_counts_the_runs(capsys):
     assert err == ""
 
 
+def test_check_says_which_client_it_is_where_nothing_else_does(capsys):
+    assert status("check", LATENCY) == 0
+    assert "no `profile`" not in capsys.readouterr().out
+    assert status("check", str(STUDIES / "patch.toml")) == 0
+    assert "no `profile`" not in capsys.readouterr().out, "it is swept"
+    assert status("check", str(STUDIES / "churn.toml")) == 0
+    assert "# no `profile`: workloads." in capsys.readouterr().out
+
+
 def test_check_prints_every_default_and_every_point_if_asked(capsys):
     assert status("check", "--all", LATENCY) == 0
     out, err = capsys.readouterr()

@@ -17,6 +17,7 @@ from flashcrowd.cli import bound_text
 from flashcrowd.cli.bound_text import columns, numbered
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, Timed, registry
+from flashcrowd.scenario import Population, Swarm
 from flashcrowd.scenario.check import SHRINK, TOO_MANY
 from flashcrowd.scenario.problems import shown
 from flashcrowd.study import Point, Study
@@ -153,6 +154,22 @@ def _summary(study: Study, all: bool) -> Iterator[str]:
         first, *others = axis
         named = axis if all or len(axis) < MANY else (first, f"{len(others)} others")
         yield f"  {' with '.join(named)}: {_counted(max(sizes), 'value')}"
+    if unnamed := list(_without_client(study)):
+        said = ", ".join(unnamed)
+        yield f"no `profile`: {said}. So it is {CLIENT}; `flashcrowd list clients` has others"
+
+
+CLIENT = f"{Population.model_fields['profile'].default}, a client of 2005"
+
+
+def _without_client(study: Study) -> Iterator[str]:
+    """The populations of swarms of which nothing says which client they are."""
+    swept = {path for axis in study.sweep for path in axis}
+    for name, workload in study.workloads.items():
+        for of, population in workload.populations.items() if isinstance(workload, Swarm) else ():
+            path = f"workloads.{name}.populations.{of}"
+            if "profile" not in population.model_fields_set and f"{path}.profile" not in swept:
+                yield path
 
 
 SURE = "  nine of ten packet and event counts are within a factor of 1.5"

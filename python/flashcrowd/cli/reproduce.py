@@ -25,7 +25,7 @@ from flashcrowd.papers.paper import UnknownName, names
 from flashcrowd.papers.paper_docs import NoPlace
 from flashcrowd.papers.paper_page import main_findings, tally
 from flashcrowd.papers.record import RecordError
-from flashcrowd.papers.verdict import Finding, Verdict
+from flashcrowd.papers.verdict import MEANING, Finding, Verdict
 from flashcrowd.store import ResultsError
 from flashcrowd.study.pool import Interrupted
 
@@ -147,6 +147,7 @@ def show(found: Reproduction, *, everything: bool) -> None:
     for one in shown:
         out.print(_claim(one, beside.get(one.claim.id)))
     out.print(Text(tally(found.judged)))
+    out.print(Text(f"{MEANING}.", style="dim"))
     if found.null_world:
         out.print(Text(found.null_world.sentence))
     if not everything and len(missed) < len(found.judged):

@@ -8,6 +8,7 @@ from pathlib import Path
 from flashcrowd.drawing import page
 from flashcrowd.drawing.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.papers import claim as claims
+from flashcrowd.papers import verdict
 from flashcrowd.papers.claim import Judged
 from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence, Untold
@@ -25,10 +26,9 @@ _MOST_ROWS = 12
 
 #: What the verdicts mean, beside the table.
 VERDICTS = (
-    "A sentence is reproduced if the whole 95 % interval of the deciding number keeps it, not "
-    "reproduced if the whole interval breaks it, and undecided if the bound lies inside the "
-    "interval: then more runs would tell. A sentence about many cases needs all of them. One that "
-    "asserts nothing that can be measured here is not testable; where it asks, our number is shown."
+    f"{verdict.MEANING}: then more runs would tell. A sentence about many cases needs all of them. "
+    "One that asserts nothing that can be measured here is not testable; where it asks, our number "
+    "is shown."
 )
 
 

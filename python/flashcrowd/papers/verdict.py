@@ -12,6 +12,13 @@ from enum import Enum
 
 from flashcrowd.report.statistics import Estimate
 
+MEANING = (
+    "A sentence is reproduced if the whole 95 % interval of the deciding number keeps it, not "
+    "reproduced if the whole interval breaks it, and undecided if the bound lies inside the "
+    "interval"
+)
+"""What decides."""
+
 
 class Verdict(Enum):
     """What became of a claim.
