@@ -85,9 +85,10 @@ macro_rules! parts {
                 let like = like.map(|it| &*it.0);
                 let read = py.detach(|| {
                     Read::new(text, like).map_err(|error| {
-                        // The error of the whole plan has the place.
+                        // The error of the whole plan has the place. One without a line names it itself.
                         let whole = serde_json::from_str::<flashcrowd_plan::Plan>(text);
-                        PlanError::new_err(format!("plan: {}", whole.err().unwrap_or(error)))
+                        let placed = whole.err().filter(|_| error.line() > 0);
+                        PlanError::new_err(format!("plan: {}", placed.unwrap_or(error)))
                     })
                 })?;
                 Ok(Plan(Arc::new(read)))
