@@ -93,8 +93,9 @@ def reproduce(
     if real and not chosen.played(real):
         has = ", ".join(it for it in paper.names() if paper.load(it).played(real)) or "no paper"
         raise paper.UnknownName(f"{name} is not for the engine {real}; {has} is")
-    needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
-    shown = {study for item in chosen.choose(only) for study in item.studies}
+    items = chosen.choose(only)
+    needed = _needed(chosen, items, bool(only), quick, real)
+    shown = {study for item in items for study in item.studies}
     if only and shown and not needed:
         raise paper.UnknownName(
             f"nothing to run: {'real programs do' if real else 'quick mode does'} not play "
