@@ -97,6 +97,25 @@ def test_every_program_tells_which_pieces_it_has(tmp_path: Path):
             swarm.close()
 
 
+@pytest.mark.parametrize("name", [*PROGRAMS])
+def test_a_program_is_not_ended_before_the_tracker_knows_that_it_left(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As on a busy machine, where what a program says arrives late."""
+    testbed.needs(name)
+    announce = Tracker.announce
+
+    def late(self: Tracker, peer: tuple[str, int], query: dict[str, str]) -> Any:
+        if query.get("event") == "stopped":
+            time.sleep(4.0)
+        return announce(self, peer, query)
+
+    monkeypatch.setattr(Tracker, "announce", late)
+    with testbed.bridged(3) as places:
+        swarm = testbed.play(plan_of(name, name), places, tmp_path / "r")
+    assert swarm.left_behind == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("first", "profile"), [("mainline-4.0.2", "mainline-4.0.2"), ("libtorrent", "libtorrent")]
 )

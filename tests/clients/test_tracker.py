@@ -50,8 +50,13 @@ def test_an_answer_is_compact(tracker: Tracker):
     assert answer[b"peers"] == socket.inet_aton("127.0.0.1") + (6881).to_bytes(2, "big")
     assert (answer[b"interval"], answer[b"incomplete"]) == (900, 2)
     assert fetch(tracker.url, port=6882, left=0)[b"complete"] == 1
+    assert tracker.knows(("127.0.0.1", 6882))
     fetch(tracker.url, port=6882, event="stopped")
     assert tracker.counts() == (0, 1)
+    assert not tracker.knows(("127.0.0.1", 6882))
+    fetch(tracker.url, port=6882, event="started")
+    assert tracker.knows(("127.0.0.1", 6882))
+    assert not tracker.knows(("127.0.0.1", 6883))
 
 
 def test_what_is_no_announce_is_refused(tracker: Tracker):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +16,8 @@ from flashcrowd.clients.torrent import Torrent
 
 HUNG_S = 30.0
 """A client that has not answered for this long hangs."""
+STOP_S = 10.0
+"""A client that leaves waits this long at most until the tracker knows."""
 
 
 class ClientFailed(Exception):
@@ -114,6 +116,7 @@ class Job:
         unmet: what the program does not offer; filled by the client.
         control: the upload controller that the program brings along and is to use; empty for none.
         reflectors: where there are nodes that such a controller can ping.
+        is_known: whether the tracker still knows the peer; always no where that cannot be asked.
     """
 
     place: HostSandbox
@@ -127,6 +130,7 @@ class Job:
     unmet: list[Unmet] = field(default_factory=list)
     control: str = ""
     reflectors: tuple[HostSandbox, ...] = ()
+    is_known: Callable[[], bool] = field(default=lambda: False, compare=False)
 
     @property
     def content(self) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from flashcrowd.clients import elsewhere, kernel
-from flashcrowd.clients.client import HUNG_S, Client, ClientFailed, Found, Job, Progress
+from flashcrowd.clients.client import HUNG_S, STOP_S, Client, ClientFailed, Found, Job, Progress
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 
@@ -46,7 +46,7 @@ class Daemon(Client):
     listens_first = False
     """Whether it listens for peers from its start on, and goes on without a word if it cannot."""
     linger_s = 0.0
-    """From leaving the torrent until the tracker knows, and counters are final."""
+    """From leaving the torrent until counters are final, and usually the tracker knows."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -189,12 +189,16 @@ class Daemon(Client):
 
     def is_closed(self) -> bool:
         """Whether its process has ended; it is asked for its counters before it does."""
-        lingers = self._told and time.monotonic() - self._left_at < self.linger_s
-        if self._left and not self._ending and not lingers:
+        if self._left and not self._ending and not self._lingers():
             with contextlib.suppress(RpcError):
                 self.progress = self.ask()
             self._end()
         return self._process is None or self._process.is_gone()
+
+    def _lingers(self) -> bool:
+        waited = time.monotonic() - self._left_at
+        known = waited < STOP_S and self.job.is_known()
+        return self._told and (waited < self.linger_s or known)
 
     def _end(self) -> None:
         self._ending = True

@@ -13,7 +13,7 @@ from typing import Any
 from flashcrowd import _core
 from flashcrowd.client_api.client import Client as Interface
 from flashcrowd.client_api.libtorrent import Libtorrent as Controlled
-from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress, bitfield
+from flashcrowd.clients.client import HUNG_S, STOP_S, Client, Found, Job, Progress, bitfield
 from flashcrowd.clients.host_sandbox import entered
 from flashcrowd.clients.settings import (
     Settings,
@@ -31,8 +31,6 @@ TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
 ZERO_UPLOAD = True
 ASK_S = 1.0
 """How often a session is asked for its counters."""
-STOP_S = 5.0
-"""A peer that leaves waits this long for a tracker's answer."""
 
 SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
 _PIECE_TIMEOUT_NS = 20 * 10**9

@@ -301,6 +301,7 @@ class Swarm:
             self.port,
             self.plan.measures["have"],
             draws=(self.seed << 20 | peer.number) % 2**64,
+            is_known=lambda: self._is_known(peer),
         )
         if (asked := own_control(peer.spec)) is not None:
             job.control = asked["controller"]["kind"]
@@ -383,6 +384,10 @@ class Swarm:
         for piece, at in client.have[peer.pieces_told :]:
             self.rules.has_piece(self.seconds(at), peer.number, piece)
         peer.pieces_told = len(client.have)
+
+    def _is_known(self, peer: Peer) -> bool:
+        tracker = self.tracker
+        return isinstance(tracker, Tracker) and tracker.knows((peer.place.address, self.port))
 
     def _is_closed(self, peer: Peer, *, late: bool = False) -> bool:
         """Whether the client of a peer that leaves is gone; what it has done is final then.

@@ -51,6 +51,7 @@ class Tracker:
         self._lock = threading.Lock()
         self._numbers: dict[Address, int] = {}
         self._addresses: list[Address] = []
+        self._stopped: set[Address] = set()
         self.announces = 0
         with entered(place.netns):
             # It listens when this returns; its socket stays where it was opened.
@@ -65,6 +66,11 @@ class Tracker:
         """Seeds and leechers that it knows."""
         return self._register.counts()
 
+    def knows(self, peer: Address) -> bool:
+        """Whether a peer has announced itself, and not `stopped` since."""
+        with self._lock:
+            return peer in self._numbers and peer not in self._stopped
+
     def announce(self, peer: Address, query: Mapping[str, str]) -> list[Address]:
         """A peer announces itself with the parameters of its query.
 
@@ -77,10 +83,14 @@ class Tracker:
             number = self._numbers.setdefault(peer, len(self._addresses))
             if number == len(self._addresses):
                 self._addresses.append(peer)
+            if stopped := query.get("event") == "stopped":
+                self._stopped.add(peer)
+            else:
+                self._stopped.discard(peer)
             others = self._register.announce(
                 time.monotonic(),
                 number,
-                stopped=query.get("event") == "stopped",
+                stopped=stopped,
                 seed=query.get("left") == "0",
                 wanted=wanted,
             )
