@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.emulation import broken_lab
+from tests.emulation import broken_lab, lost_lab
 from tests.emulation.left_behind import (
     MARK,
     PATIENCE_S,
@@ -34,6 +34,7 @@ from tests.emulation.on_the_wire import OfTheLab
 from tests.late import ended
 
 import flashcrowd
+from flashcrowd.base.errors import EngineError
 from flashcrowd.base.messages import Order, encoded
 from flashcrowd.drawing.blocks import Text
 from flashcrowd.emulation import launch, stack
@@ -56,16 +57,23 @@ def test_after_kill_9_of_any_process_nothing_is_left(
     victim: str, long_study: Path, tmp_path: Path
 ) -> None:
     before = settings()
-    with started(long_study, tmp_path / "e") as run:
-        wait_for(lambda: len(labs(run.pid)) >= 2, "the lab has no first process")
-        lab, first = labs(run.pid)[:2]
-        family = below(run.pid)
-        with held(family) as made:
-            assert len(made) >= 2
-            os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
-            run.wait(PATIENCE_S)
-            wait_for(lambda: not {*family} & parents().keys(), "a process is left")
-            assert nobody_has(made)
+    family: set[int] = set()
+    made: set[str] = set()
+    with started(long_study, tmp_path / "e") as run, ExitStack() as stack:
+
+        def struck() -> bool:
+            """Whether the run has ended; one whose self-test had just ended has another lab."""
+            family.update(below(run.pid))
+            made.update(stack.enter_context(held(family)))
+            if len(those := [run.pid, *labs(run.pid)]) >= 3:
+                with suppress(ProcessLookupError):
+                    os.kill(those[["run", "lab", "first"].index(victim)], signal.SIGKILL)
+            return run.poll() is not None
+
+        wait_for(struck, "the run does not end")
+        wait_for(lambda: not family & parents().keys(), "a process is left")
+        assert len(made) >= 2
+        assert nobody_has(made)
     assert settings() == before
     if victim == "run":
         assert run.returncode == -signal.SIGKILL
@@ -163,6 +171,21 @@ def test_nothing_is_left_after_an_exception_in_the_lab(
     assert broken_lab.MISTAKE in row["reason"]
     wait_for(lambda: not of_run(out), "a process is left")
     assert settings() == before
+
+
+def test_a_lab_that_is_killed_as_soon_as_it_begins_plays_nothing(
+    short_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first process would play the run without it, and nobody would watch."""
+    out = tmp_path / "e"
+    monkeypatch.setenv(MARK, str(out))
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
+    monkeypatch.setattr(launch, "LAB", lost_lab.__name__)
+    (point,) = short_study.points()
+    with pytest.raises(EngineError, match="was killed by SIGKILL"):
+        launch.in_lab(point.plan().parsed, 1, LabHandle())
+    wait_for(lambda: not of_run(out), "a process is left")
 
 
 def test_two_commands_at_once_do_not_meet(swarm: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import gc
 import json
 import os
 import resource
+import select
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ def main() -> int:
         return 1
     try:
         isolate()
+        lab = os.pidfd_open(os.getpid())
         child = os.fork()
     except OSError as error:
         words = f"no namespaces: {error.strerror or error}; see `flashcrowd doctor`"
@@ -69,7 +71,7 @@ def main() -> int:
     if child:
         _, status = os.waitpid(child, 0)
         return signals.end_by(os.waitstatus_to_exitcode(status))
-    os._exit(_first(engine, asked, share))
+    os._exit(_first(lab, engine, asked, share))
 
 
 def isolate() -> None:
@@ -86,10 +88,12 @@ def isolate() -> None:
         _core.set_apart()
 
 
-def _first(engine: Asker, asked: LabOrder, share: NodeAssignment | None) -> int:
-    """The first process of the namespace: all others end with it."""
+def _first(lab: int, engine: Asker, asked: LabOrder, share: NodeAssignment | None) -> int:
+    """The first process of the namespace: all others end with it, and it with the lab."""
     try:
         _core.die_with_parent()
+        if select.select([lab], [], [], 0.0)[0]:
+            return 1  # the lab has ended before that
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         plan = with_tracker_host(Plan(asked.plan))
