@@ -129,6 +129,7 @@ packetdrill: ## Our TCP against the packetdrill scripts below DIR
 
 test-slow: build ## The tests marked slow, and those that cargo test ignores
 	cargo test $(CRATES) --tests --locked -- --ignored
+	cargo clippy -p flashcrowd-server --example trial_mount --features trial-mount --locked -- -D warnings
 	$(BIN)/pytest -m slow
 
 libutp: build ## The reference uTP as a program of transfers (flashcrowd-libutp), beside the flashcrowd command

@@ -20,7 +20,7 @@ kernel take for them. Both ends are on this machine: what the kernel holds is to
 (`--engine loopback`), and how far they are from each other. 10T and T3 ask for 80 or 95 % of
 1 Gbit/s (twice the study's load and more), about five minutes, or T1 and T3 for 80 %, twenty. The
 case `nginx` is nginx with `directio` and buffers of an extent on the same disk, mounted: as root,
-after `cargo build --release -p flashcrowd-server --example trial_mount`.
+after `cargo build --release -p flashcrowd-server --example trial_mount --features trial-mount`.
 
 `disk`: a crowd of plain clients (10T and T3, in order) and one that takes any order, on the disk of
 this machine past the page cache, with data four times the memory: nginx with `directio`, and ours

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! puts the file into DIRECTORY, an empty one, under its own name. Nothing of it is kept in the page cache. A line on standard input
-//! is answered by one of JSON: what was read so far, and how the disk has kept its pace; its end unmounts. Needs Linux and the
-//! right to mount.
+//! is answered by one of JSON: what was read so far, and how the disk has kept its pace; its end unmounts. Needs Linux, the
+//! right to mount, and the feature `trial-mount`.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
