@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 import pytest
 
 WORDS = "this machine was late"
+PATIENCE_S = 300.0
+"""What does not happen within this time on a machine with much else to do never will."""
 
 
 def late(why: str) -> NoReturn:

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import pytest
 from tests.autolimit.fakes import FAKES, Fake, FakeTransmission, served
-from tests.autolimit.test_runs import PATIENCE, running
+from tests.autolimit.test_runs import running
+from tests.late import PATIENCE_S
 
 from flashcrowd.autolimit import history
 from flashcrowd.client_api.address import Address
@@ -100,11 +101,11 @@ def test_a_password_is_in_nothing_that_a_run_leaves(kind: type[Fake], tmp_path: 
             left = [arguments.read_text()] if arguments.exists() else []
             assert autolimit.process.stdout is not None
             autolimit.process.send_signal(signal.SIGTERM)
-            left += autolimit.process.communicate(timeout=PATIENCE)
+            left += autolimit.process.communicate(timeout=PATIENCE_S)
             assert autolimit.process.returncode == 0
             left += autolimit.heard
         with running(fake.url, state, *given, "--seconds", "1", password=f"{secret}!") as wrong:
-            left += wrong.process.communicate(timeout=PATIENCE)
+            left += wrong.process.communicate(timeout=PATIENCE_S)
             assert wrong.process.returncode == 2
     manifest, table = history.read(folder)
     assert table.num_rows >= 1

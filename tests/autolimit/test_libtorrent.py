@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from tests.late import PATIENCE_S
 
 from flashcrowd.autolimit.libtorrent import controlled
 from flashcrowd.autolimit.probes import Reflector
@@ -13,8 +14,6 @@ from flashcrowd.autolimit.session import Status
 from flashcrowd.client_api.libtorrent import Libtorrent
 
 libtorrent = pytest.importorskip("libtorrent", reason="libtorrent is not installed")
-
-PATIENCE_S = 30
 
 
 class Listener:

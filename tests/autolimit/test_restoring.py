@@ -20,6 +20,7 @@ from tests.autolimit.fakes import (
 )
 from tests.autolimit.test_runs import running
 from tests.autolimit.test_session import SECOND, World
+from tests.late import PATIENCE_S
 
 from flashcrowd.autolimit.memory import Damaged, Memory, Volatile, folders
 from flashcrowd.autolimit.owner import Owner
@@ -61,7 +62,7 @@ def test_a_client_that_follows_no_more_is_told_and_given_back_later(tmp_path: Pa
         fake.ignores = False
         with running(fake.url, tmp_path, "--restore") as autolimit:
             autolimit.until("restored")
-            assert autolimit.process.wait(30) == 0
+            assert autolimit.process.wait(PATIENCE_S) == 0
         assert fake.limits[0] == USER
 
 
@@ -70,13 +71,13 @@ def test_a_client_whose_head_drips_can_be_left(again: bool, tmp_path: Path) -> N
     with served(FakeTransmission()) as fake, running(fake.url, tmp_path) as autolimit:
         autolimit.limited()
         fake.drips = True
-        assert fake.dripped.wait(30)
+        assert fake.dripped.wait(PATIENCE_S)
         began = time.monotonic()
         autolimit.process.send_signal(signal.SIGTERM)
         if again:
             time.sleep(0.2)
             autolimit.process.send_signal(signal.SIGTERM)
-        assert autolimit.process.wait(60) == 1
+        assert autolimit.process.wait(PATIENCE_S) == 1
         took = time.monotonic() - began
         fake.drips = False
         assert "autolimit --restore" in autolimit.until("not-restored")["text"]
@@ -91,7 +92,7 @@ def test_one_client_has_one_autolimit_by_all_its_names_and_folders(tmp_path: Pat
         for name in ("127.0.0.2", "127.1.2.3"):
             other = fake.url.replace("127.0.0.1", name)
             with running(other, tmp_path / name) as second:
-                assert second.process.wait(30) == 2
+                assert second.process.wait(PATIENCE_S) == 2
                 assert second.process.stderr is not None
                 assert "controlled by another autolimit" in second.process.stderr.read()
         assert first.end(signal.SIGTERM) == 0
@@ -225,9 +226,9 @@ def test_what_a_client_cannot_have_had_is_not_sent_to_it(had: str, tmp_path: Pat
         written = len(fake.writes)
         with running(fake.url, tmp_path, "--restore") as autolimit:
             assert "is damaged" in autolimit.until("not-restored")["text"]
-            assert autolimit.process.wait(30) == 1
+            assert autolimit.process.wait(PATIENCE_S) == 1
         with running(fake.url, tmp_path) as autolimit:
-            assert autolimit.process.wait(30) == 2
+            assert autolimit.process.wait(PATIENCE_S) == 2
         assert len(fake.writes) == written
         assert state.exists()
 

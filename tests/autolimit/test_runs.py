@@ -17,13 +17,13 @@ from typing import IO, Any
 
 import pytest
 from tests.autolimit.fakes import DELUGE, FAKES, Fake, FakeTransmission, served
+from tests.late import PATIENCE_S
 
 from flashcrowd.client_api.address import Address
 from flashcrowd.client_api.client import Client, Gone, Reading
 from flashcrowd.client_api.clients import reach
 from flashcrowd.client_api.credentials import VARIABLE, Credentials
 
-PATIENCE = 30
 AT_ONCE = ["--control", "unlimited", "--line", "up 1 Mbit/s"]
 """A limit for a client that uploads nothing; one that is searched for waits until it does."""
 
@@ -74,7 +74,7 @@ class Running:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ class Real:
         """Starts it, and waits until it answers."""
         with open(self._log, "w") as log:
             self.process = subprocess.Popen(self._words, stdout=log, stderr=log)
-        for _ in range(PATIENCE * 10):
+        for _ in range(round(PATIENCE_S) * 10):
             try:
                 self.client.connect()
                 return
@@ -159,7 +159,7 @@ class Real:
     def end(self, number: int) -> None:
         """Sends it this signal, and waits for its end."""
         self.process.send_signal(number)
-        self.process.wait(PATIENCE)
+        self.process.wait(PATIENCE_S)
 
     def read(self) -> Reading:
         return self.client.read()
@@ -167,7 +167,7 @@ class Real:
     def close(self) -> None:
         self.client.close()
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(PATIENCE_S)
 
 
 @pytest.fixture(
@@ -199,7 +199,7 @@ def test_a_real_client_has_again_what_it_had(real: Real, tmp_path: Path) -> None
     assert real.read().setting.limit != had.limit
     with running(real.url, tmp_path, "--restore") as autolimit:
         autolimit.until("restored")
-        assert autolimit.process.wait(PATIENCE) == 0
+        assert autolimit.process.wait(PATIENCE_S) == 0
     assert real.read().setting == had
 
 
@@ -282,13 +282,13 @@ def test_dry_runs_change_nothing_and_two_runs_do_not_fight(tmp_path: Path) -> No
     with served(FakeTransmission()) as fake:
         with running(fake.url, tmp_path, "--dry-run", "--seconds", "2") as autolimit:
             autolimit.until("status", lambda said: said["wanted"] is not None)
-            assert autolimit.process.wait(PATIENCE) == 0
+            assert autolimit.process.wait(PATIENCE_S) == 0
         assert not fake.writes
         assert not list(tmp_path.iterdir())
         with running(fake.url, tmp_path) as first:
             first.limited()
             with running(fake.url, tmp_path) as second:
-                assert second.process.wait(PATIENCE) == 2
+                assert second.process.wait(PATIENCE_S) == 2
                 assert second.process.stderr is not None
                 assert "controlled by another autolimit" in second.process.stderr.read()
             assert first.end(signal.SIGTERM) == 0
@@ -305,7 +305,7 @@ def test_a_client_that_is_gone_at_the_end_is_given_back_later(tmp_path: Path) ->
         fake.mood = before
         with running(fake.url, tmp_path, "--seconds", "0.1") as again:
             again.until("recovered")
-            assert again.process.wait(PATIENCE) == 0
+            assert again.process.wait(PATIENCE_S) == 0
         assert fake.session["speed-limit-up-enabled"] is False
         assert fake.session["speed-limit-up"] == 100
 
@@ -316,7 +316,7 @@ def test_the_limit_is_given_back_when_nobody_reads_any_more(tmp_path: Path) -> N
         autolimit.limited()
         assert autolimit.process.stdout is not None
         autolimit.process.stdout.close()
-        assert autolimit.process.wait(PATIENCE) == 1
+        assert autolimit.process.wait(PATIENCE_S) == 1
         assert fake.session["speed-limit-up-enabled"] is False
         assert fake.session["speed-limit-up"] == 100
 
@@ -326,7 +326,7 @@ def test_a_full_disk_below_the_log_is_no_reason_to_end(tmp_path: Path) -> None:
     with served(FakeTransmission()) as fake, open("/dev/full", "w") as full:
         begin = time.monotonic()
         with running(fake.url, tmp_path, "--seconds", "3", stdout=full) as autolimit:
-            autolimit.process.wait(PATIENCE)
+            autolimit.process.wait(PATIENCE_S)
         assert time.monotonic() - begin >= 3
         *limited, last = (each["speed-limit-up-enabled"] for each in fake.writes)
         assert all(limited)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.late import PATIENCE_S
 
 from flashcrowd import cli
 from flashcrowd.base import signals
@@ -112,7 +113,11 @@ def test_a_signal_within_an_import_ends_the_command(
 ) -> None:
     program = IN_AN_IMPORT.format(module=module, signal=number.name, words=words)
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     if module in ("attr", "attrs") and run.returncode == 0:
         pytest.skip("no such import")
@@ -140,7 +145,9 @@ def test_ctrl_c_ends_the_process_from_the_first_import_on() -> None:
     words = [sys.executable, "-I", "-S", "-c"]
     there = [it for it in sys.path if it]
     program = f"import sys; sys.path += {there!r}\n{BEFORE_CTRL_C_ENDS_IT}"
-    run = subprocess.run([*words, program], capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(
+        [*words, program], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     assert run.stdout.split() == ["flashcrowd", "__future__", "flashcrowd.__main__"]
 
 

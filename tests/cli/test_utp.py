@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.late import PATIENCE_S
 from tests.stopped import stand_still
 
 from flashcrowd.base import stopping
@@ -28,7 +29,6 @@ from flashcrowd.utp import lines
 from flashcrowd.utp.config import configuration
 
 FLASHCROWD = [sys.executable, "-m", "flashcrowd", "utp"]
-PATIENCE = 120
 
 
 class Serving:
@@ -53,7 +53,7 @@ class Serving:
         raise AssertionError(f"no {name}: {self.process.communicate()[1]}")
 
     def end(self) -> int:
-        return self.process.wait(PATIENCE)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def serving(*arguments: str) -> Iterator[Serving]:
 
 def send(*arguments: str) -> subprocess.CompletedProcess[str]:
     words = [*FLASHCROWD, "send", *arguments]
-    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def last(text: str) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def test_a_server_that_dies_leaves_totals(direction: list[str]):
             while server.event("interval")["bytes"] == 0:
                 pass
             server.process.kill()
-            out, _ = sender.communicate(timeout=PATIENCE)
+            out, _ = sender.communicate(timeout=PATIENCE_S)
         assert sender.returncode == 1
         (transfer,) = json.loads(out)["transfers"]
         (stream,) = transfer["streams"]
@@ -285,7 +285,7 @@ def test_a_tcp_server_that_dies_leaves_totals_too():
                     server.process.kill()
                     break
             *_, totals = [json.loads(line) for line in sender.stdout]
-            assert sender.wait(PATIENCE) == 1
+            assert sender.wait(PATIENCE_S) == 1
         assert totals["event"] == "totals"
         assert totals["totals"]["to-server"]["bytes"] > 0
 
@@ -314,7 +314,7 @@ def test_people_are_told_once_that_nothing_comes():
                 if "nothing is heard" in line:
                     break
             server.process.kill()
-            out, error = sender.communicate(timeout=PATIENCE)
+            out, error = sender.communicate(timeout=PATIENCE_S)
         assert sender.returncode == 1
         assert "nothing is heard" not in out
         assert "broke off after " in out
@@ -340,7 +340,7 @@ def test_the_server_says_once_that_a_sender_is_silent():
         for _ in range(2):
             server.send_signal(signal.SIGINT)
             time.sleep(0.2)
-        rest = server.communicate(timeout=PATIENCE)[0].splitlines()
+        rest = server.communicate(timeout=PATIENCE_S)[0].splitlines()
         assert [line for line in rest if "nothing is heard" in line or " 0 B " in line] == []
 
 
@@ -357,7 +357,7 @@ def test_ipv6_and_two_senders_at_once():
         senders = [
             subprocess.Popen([*words, place], stdout=subprocess.PIPE, text=True) for place in places
         ]
-        documents = [json.loads(one.communicate(timeout=PATIENCE)[0]) for one in senders]
+        documents = [json.loads(one.communicate(timeout=PATIENCE_S)[0]) for one in senders]
         outcomes = [document["transfers"][0]["streams"][0] for document in documents]
         assert [outcome["verified"] for outcome in outcomes] == [True, True]
         received = [server.event("finished") for _ in senders]
@@ -370,7 +370,7 @@ def test_ctrl_c_at_the_sender_is_an_ordinary_end():
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as sender:
             server.event("interval")
             sender.send_signal(signal.SIGINT)
-            out, _ = sender.communicate(timeout=PATIENCE)
+            out, _ = sender.communicate(timeout=PATIENCE_S)
         (outcome,) = json.loads(out)["transfers"][0]["streams"]
         received = server.event("finished")
         assert sender.returncode == 0
@@ -385,7 +385,7 @@ def test_ctrl_c_at_the_receiver_tells_the_sender():
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as sender:
             server.event("interval")
             server.process.send_signal(signal.SIGINT)
-            out, _ = sender.communicate(timeout=PATIENCE)
+            out, _ = sender.communicate(timeout=PATIENCE_S)
         (outcome,) = json.loads(out)["transfers"][0]["streams"]
         received = server.event("finished")
         assert sender.returncode == 0
@@ -545,7 +545,7 @@ def test_a_signal_before_there_is_a_connection_ends_it(number: signal.Signals, s
             assert mute.recv(2048)[:1] == b"\x41"  # a SYN
             time.sleep(0.2)
             sender.send_signal(number)
-            out, _ = sender.communicate(timeout=PATIENCE)
+            out, _ = sender.communicate(timeout=PATIENCE_S)
         assert sender.returncode == status
         assert last(out)["event"] == "stopped"
 
@@ -568,12 +568,12 @@ def test_an_output_that_breaks_tells_the_other_ends():
         sender = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         server.event("interval")
         server.lines.close()
-        out, _ = sender.communicate(timeout=PATIENCE)
+        out, _ = sender.communicate(timeout=PATIENCE_S)
         (stream,) = json.loads(out)["transfers"][0]["streams"]
         assert (stream["stopped_by"], stream["error"]) == ("receiver", None)
         assert stream["verified"] is True
         assert sender.returncode == 0
-        assert server.process.wait(PATIENCE) == 1
+        assert server.process.wait(PATIENCE_S) == 1
         assert server.process.stderr is not None
         assert "The output is broken" in server.process.stderr.read()
 
@@ -589,7 +589,7 @@ def test_an_end_that_takes_long_is_told():
             assert sender.stderr is not None
             assert "once more to stop at once" in sender.stderr.readline()
             sender.send_signal(signal.SIGINT)
-            assert sender.wait(PATIENCE) == 130
+            assert sender.wait(PATIENCE_S) == 130
         finally:
             server.process.send_signal(signal.SIGCONT)
             sender.communicate()
@@ -604,7 +604,7 @@ def test_an_end_that_nothing_comes_of_is_broken_off():
         stand_still(server.process.pid)
         try:
             sender.send_signal(signal.SIGINT)
-            out, err = sender.communicate(timeout=PATIENCE)
+            out, err = sender.communicate(timeout=PATIENCE_S)
         finally:
             server.process.send_signal(signal.SIGCONT)
         assert "Nothing has arrived for 10 s: this breaks off." in err
@@ -676,7 +676,7 @@ def test_one_sender_more_than_are_wanted_is_refused_in_words():
                 told = server.event("refused")
                 assert (told["count"], told["why"] in refused.stderr) == (1, True)
             first.send_signal(signal.SIGINT)
-            assert first.wait(PATIENCE) == 0
+            assert first.wait(PATIENCE_S) == 0
             assert server.event("finished")["verified"] is True
             assert send(f"127.0.0.1:{server.port}", "--bytes", "1 kB").returncode == 0
         finally:

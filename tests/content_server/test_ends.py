@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from tests.content_server.confined import NO_FILTERS
 from tests.content_server.test_serve import served
+from tests.late import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serve needs Linux")
 
@@ -39,7 +40,7 @@ def stuck(folder: Path, when: Path, *options: str) -> Iterator[tuple[subprocess.
         try:
             first = server.stderr.readline()
             found = re.search(r"http://(\S+?)/ ", first)
-            if found is None and server.wait(20) == NO_FILTERS:
+            if found is None and server.wait(PATIENCE_S) == NO_FILTERS:
                 pytest.skip("the kernel tells nobody of calls")
             assert found, first + server.stderr.read()
             yield server, found[1]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.late import PATIENCE_S
 
 from flashcrowd import _core
 
@@ -45,7 +46,7 @@ def served(command: list[str], directory: Path, *options: str) -> Iterator[tuple
         assert server.stderr is not None
         try:
             first = server.stderr.readline()
-            if not first and server.wait(20) == NO_FILTERS:
+            if not first and server.wait(PATIENCE_S) == NO_FILTERS:
                 pytest.skip("the kernel has no filters of system calls")
             found = re.search(r" at (http://\S+/) ", first)
             assert found, first + server.stderr.read()
@@ -69,7 +70,7 @@ def none_here(directory: Path) -> str:
     except _core.PlanError as error:
         return str(error)
     server.stop()
-    assert server.wait(20)
+    assert server.wait(PATIENCE_S)
     return ""
 
 
@@ -105,7 +106,11 @@ def test_where_io_uring_is_forbidden_threads_read(tmp_path: Path, content: bytes
 def test_where_io_uring_is_forbidden_it_cannot_be_asked_for(tmp_path: Path) -> None:
     words = [*CONFINED, "serve", str(tmp_path), "--listen", "127.0.0.1:0"]
     ended = subprocess.run(
-        [*words, "--reader", "io_uring"], capture_output=True, text=True, timeout=60, check=False
+        [*words, "--reader", "io_uring"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     if ended.returncode == NO_FILTERS:
         pytest.skip("the kernel has no filters of system calls")

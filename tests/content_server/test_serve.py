@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.late import PATIENCE_S
 
 from flashcrowd.cli import main
 from flashcrowd.content_server import in_a_browser, listening, reachable
@@ -79,7 +80,7 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
         with urllib.request.urlopen(metrics.replace("/metrics", "/live"), timeout=20) as answer:
             assert "<h2>a b.bin</h2>" in answer.read().decode()
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE_S) == 0
         assert server.stderr.read().startswith("Ended: 1 answer, 768 kB sent, 768 kB read.")
     assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
 
@@ -138,7 +139,7 @@ def test_a_second_ctrl_c_cuts_what_is_under_way_and_says_so_once(
         _until_taken(server, signal.SIGINT)
         time.sleep(pause)
         server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE_S) == 0
         said = server.stderr.read()
     assert said.count("Ended") == 1
     assert "Answers under way were cut." in said
@@ -176,7 +177,7 @@ def test_a_disk_for_trials_keeps_its_pace_and_says_so(tmp_path: Path) -> None:
             assert found is not None
             assert int(found[1]) == round(len(content) / 8)
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE_S) == 0
         last = server.stderr.read().splitlines()[-1]
         assert re.match(r"Trial disk: busy for 1\.0 s, 8 reads, 0 of them positioned; late", last)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.content_server.test_serve import refused, served
+from tests.late import PATIENCE_S
 
 import flashcrowd
 from flashcrowd.download import Unusable
@@ -157,7 +158,7 @@ def test_a_hangup_reads_the_certificate_again_and_opens_the_log_anew(
         get(second)
         assert "second" in shown(url, second)[1]
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE_S) == 0
     assert [path.read_text().count("GET /file") for path in (moved, log)] == [1, 1]
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.late import PATIENCE_S
+
 from flashcrowd.emulation.launch import LAB
 
 MARK = "FLASHCROWD_TESTED"
 """A variable in the environment of a run, and so of all that it starts, whosever child it is."""
-PATIENCE_S = 60.0
-"""What does not happen on a machine with neighbours within this time never will."""
 
 
 def parents() -> dict[int, int]:

@@ -16,7 +16,6 @@ import pytest
 from tests.emulation import broken_lab, lost_lab
 from tests.emulation.left_behind import (
     MARK,
-    PATIENCE_S,
     below,
     controllers,
     held,
@@ -31,7 +30,7 @@ from tests.emulation.left_behind import (
     wait_for,
 )
 from tests.emulation.on_the_wire import OfTheLab
-from tests.late import ended
+from tests.late import PATIENCE_S, ended
 
 import flashcrowd
 from flashcrowd.base.errors import EngineError

@@ -17,7 +17,6 @@ from tests.clients import testbed
 from tests.emulation import occupied_lab
 from tests.emulation.left_behind import (
     MARK,
-    PATIENCE_S,
     below,
     held,
     labs,
@@ -30,7 +29,7 @@ from tests.emulation.left_behind import (
     words_of,
 )
 from tests.engines.plans import made
-from tests.late import ended
+from tests.late import PATIENCE_S, ended
 
 import flashcrowd
 from flashcrowd.cli import _status

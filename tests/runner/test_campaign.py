@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.late import PATIENCE_S
 from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, campaign, planned
 
@@ -90,7 +91,7 @@ def test_bytes_do_not_depend_on_batches(tmp_path: Path) -> None:
 
 def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     children = [start(tmp_path / name, jobs, 0.0) for name, jobs in (("a", 1), ("b", 3))]
-    assert [child.wait(60) for child in children] == [0, 0]
+    assert [child.wait(PATIENCE_S) for child in children] == [0, 0]
     conduct(campaign(repeats=8), FakeEngine(), tmp_path / "c", Threads(2))
     assert tables(tmp_path / "a") == tables(tmp_path / "b") == tables(tmp_path / "c")
 
@@ -214,7 +215,7 @@ def test_interrupt_keeps_finished_runs(tmp_path: Path) -> None:
     child = start(folder, 2, 0.2)
     wait_for_runs(folder, 3)
     child.send_signal(signal.SIGINT)
-    child.wait(10)
+    child.wait(PATIENCE_S)
     done = kept(folder)
     assert 3 <= done < 16
     sessions = json.loads((folder / "provenance.json").read_text())["sessions"]

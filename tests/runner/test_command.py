@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import flashcrowd
+from tests.late import PATIENCE_S
 from tests.runner import small
 from tests.runner.bytes import tables
 
@@ -40,7 +41,7 @@ def command(*words: object, **options) -> subprocess.Popen[str]:
 
 def done(*words: object, **options) -> tuple[int, str, str]:
     process = command(*words, **options)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, err
 
 
@@ -99,7 +100,7 @@ def test_a_signal_says_how_to_go_on(study: Path, tmp_path: Path, number: signal.
         time.sleep(0.01)
     time.sleep(0.3)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
     assert "of 8 runs are finished and kept" in err
     assert f"Go on with: flashcrowd run {study} --out {folder}" in err
