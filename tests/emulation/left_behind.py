@@ -11,9 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from tests.late import PATIENCE_S
 
+from flashcrowd.emulation import launch
 from flashcrowd.emulation.launch import LAB
 
 MARK = "FLASHCROWD_TESTED"
@@ -177,3 +180,10 @@ def started(study: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
             yield run
         finally:
             run.kill()
+
+
+def play_in(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs played by a lab of the tests in place of the product's."""
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
+    monkeypatch.setattr(launch, "LAB", lab.__name__)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 from tests.clients.testbed import needs
 from tests.emulation import forgiving_lab
+from tests.emulation.left_behind import play_in
 
 from flashcrowd._core import Plan
 from flashcrowd.base.messages import Order
@@ -177,9 +176,7 @@ horizon = "40 s"
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     """The rows of a run, simulated first and then by other engines."""
-    root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
-    monkeypatch.setattr(launch, "LAB", forgiving_lab.__name__)
+    play_in(forgiving_lab, monkeypatch)
 
     def play(plan: Plan, seed: int, name: str) -> Tables:
         if name == "simulation":

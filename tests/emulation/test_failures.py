@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.emulation import dying_lab
+from tests.emulation.left_behind import play_in
 from tests.emulation.test_swarms import plan_of
 from tests.engines.plans import made
 
@@ -29,10 +29,8 @@ from flashcrowd.store import open as open_results
 def test_the_end_of_a_lab_is_told_with_its_last_words(
     how: str, words: str, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
     monkeypatch.setenv(dying_lab.HOW, how)
-    monkeypatch.setattr(launch, "LAB", dying_lab.__name__)
+    play_in(dying_lab, monkeypatch)
     with pytest.raises(EngineError) as failed:
         launch.in_lab(made(plan_of(study)), 1, launch.LabHandle())
     first, *more = str(failed.value).splitlines()

@@ -25,6 +25,7 @@ from tests.emulation.left_behind import (
     nothing_is_left_after_ctrl_c,
     of_run,
     parents,
+    play_in,
     settings,
     started,
     wait_for,
@@ -62,9 +63,9 @@ def test_after_kill_9_of_any_process_nothing_is_left(
 
         def struck() -> bool:
             """Whether the run has ended; one whose self-test had just ended has another lab."""
-            family.update(below(run.pid))
-            made.update(stack.enter_context(held(family)))
             if len(those := [run.pid, *labs(run.pid)]) >= 3:
+                family.update(below(run.pid))
+                made.update(stack.enter_context(held(family)))
                 with suppress(ProcessLookupError):
                     os.kill(those[["run", "lab", "first"].index(victim)], signal.SIGKILL)
             return run.poll() is not None
@@ -160,9 +161,7 @@ def test_nothing_is_left_after_an_exception_in_the_lab(
 ) -> None:
     out = tmp_path / "e"
     monkeypatch.setenv(MARK, str(out))
-    root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
-    monkeypatch.setattr(launch, "LAB", broken_lab.__name__)
+    play_in(broken_lab, monkeypatch)
     before = settings()
     results = flashcrowd.run(short_study, out=out, progress=False, engine="emulation")
     (row,) = results.tables["runs"].to_pylist()
@@ -178,9 +177,7 @@ def test_a_lab_that_is_killed_as_soon_as_it_begins_plays_nothing(
     """Its first process would play the run without it, and nobody would watch."""
     out = tmp_path / "e"
     monkeypatch.setenv(MARK, str(out))
-    root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
-    monkeypatch.setattr(launch, "LAB", lost_lab.__name__)
+    play_in(lost_lab, monkeypatch)
     (point,) = short_study.points()
     with pytest.raises(EngineError, match="was killed by SIGKILL"):
         launch.in_lab(point.plan().parsed, 1, LabHandle())

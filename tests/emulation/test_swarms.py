@@ -23,6 +23,7 @@ from tests.emulation.left_behind import (
     nobody_has,
     of_run,
     parents,
+    play_in,
     settings,
     started,
     wait_for,
@@ -35,7 +36,7 @@ import flashcrowd
 from flashcrowd.cli import _status
 from flashcrowd.clients import opentracker, programs
 from flashcrowd.clients.client import Found
-from flashcrowd.emulation import launch, scratch, self_test
+from flashcrowd.emulation import scratch, self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import PlanRejected, emulation
 from flashcrowd.engines.emulation import Emulator
@@ -198,10 +199,8 @@ def test_a_client_that_cannot_bind_fails_its_run_and_no_other(
     with_program(swarm, program)
     loaded = Study.load(swarm, repeats=2)
     first, _ = loaded.runs()
-    root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
     monkeypatch.setenv(occupied_lab.SEED, str(first.seed))
-    monkeypatch.setattr(launch, "LAB", occupied_lab.__name__)
+    play_in(occupied_lab, monkeypatch)
     results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation", jobs=1)
     failed, other = results.tables["runs"].to_pylist()
     assert failed["outcome"] == "failed"
